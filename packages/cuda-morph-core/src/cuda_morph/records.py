@@ -1,0 +1,284 @@
+"""Records that plugins return: frozen, slotted, keyword-only dataclasses of stdlib types.
+
+A plugin describes its accelerator with these and nothing else, so a record can be read by the
+scanner, the docs and the certificate without importing torch or the vendor's library.
+Growth is additive: a new field has a default and raises the minor number of `SPEC`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cuda_morph.device.protocol import DeviceRuntime
+
+SPEC = "1.0"
+"""Version of the record and hook shapes that this core speaks: ``major.minor``."""
+
+
+class Support(str, Enum):
+    """How far a vendor claims to support one capability or API."""
+
+    FULL = "full"
+    PARTIAL = "partial"
+    EMULATED = "emulated"
+    NOT_YET = "not_yet"
+    NEVER = "never"
+    UNKNOWN = "unknown"
+
+
+class Treatment(str, Enum):
+    """What happens to one CUDA name while cuda-morph is active."""
+
+    REDIRECT = "redirect"
+    """The accelerator's own function answers."""
+    ALIAS = "alias"
+    """The name already is, or becomes, a device-neutral torch object."""
+    EMULATE = "emulate"
+    """cuda-morph computes the answer from more basic device functions."""
+    STUB = "stub"
+    """Accepted without effect; says so once."""
+    REFUSE = "refuse"
+    """Raises with a code, a reason and what to use instead."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backend:
+    """Identity of one accelerator family.
+
+    Example:
+        ``Backend(name="ascend", display_name="Huawei Ascend", vendor="Huawei",
+        device_type="npu", adapter_module="torch_npu", collective_backend="hccl",
+        visible_devices_env="ASCEND_RT_VISIBLE_DEVICES")``
+    """
+
+    name: str
+    """The plugin's name; equals its entry-point name and the argument of ``activate``."""
+    display_name: str
+    vendor: str
+    device_type: str
+    """Device type as PyTorch prints it, e.g. ``npu``."""
+    adapter_module: str | None
+    """Module that registers the device with PyTorch, ``None`` when torch has it built in."""
+    collective_backend: str | None = None
+    """Name of the torch.distributed backend that stands for ``nccl``."""
+    visible_devices_env: str | None = None
+    """The vendor's counterpart of ``CUDA_VISIBLE_DEVICES``."""
+    spec: str = SPEC
+    runtime_requires: tuple[str, ...] = ()
+    """Requirement strings of the vendor's adapter, for messages."""
+    smi: str | None = None
+    """Command-line tool that lists the cards, e.g. ``npu-smi``."""
+    homepage: str = ""
+    alloc_conf_env: str | None = None
+    launch_blocking_env: str | None = None
+    native_libraries: tuple[str, ...] = ()
+    """Top-level packages that have their own branch for this device and keep the native view."""
+    simulated: bool = False
+    """True when no hardware stands behind the device."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Detection:
+    """Whether the accelerator can be used now, and why not."""
+
+    available: bool
+    device_count: int = 0
+    reason: str = ""
+    """One sentence for a person; required when not available."""
+    details: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceMapping:
+    """How the source device type is answered by the target device type."""
+
+    source: str = "cuda"
+    target: str
+    module: str | None = None
+    """Dotted name of the device module, e.g. ``torch.npu``; ``None``: ``torch.<target>``."""
+    init: Callable[[], object] | None = None
+    """Loads the adapter; called once, at activation."""
+    runtime: Callable[[], DeviceRuntime] | None = None
+    """Builds a custom device runtime; ``None``: the generic one over ``module``."""
+    compute_capability: tuple[int, int] = (0, 0)
+    """Answer of ``torch.cuda.get_device_capability``; never ``None``, so comparisons work."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiMapping:
+    """How one CUDA name behaves on this backend, where it differs from the core table."""
+
+    name: str
+    treatment: Treatment
+    target: str | None = None
+    support: Support = Support.FULL
+    since: str | None = None
+    note: str = ""
+    replacement: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CapabilityClaim:
+    """A vendor's claim about one capability id of :mod:`cuda_morph.capabilities`."""
+
+    id: str
+    support: Support
+    since: str | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CollectiveBackend:
+    """A torch.distributed backend that can stand for ``nccl``."""
+
+    name: str
+    replaces: tuple[str, ...] = ("nccl",)
+    device_types: tuple[str, ...] = ()
+    create: Callable[..., object] | None = None
+    """Process-group factory; ``None``: the vendor's adapter registers the backend itself."""
+    ops: tuple[str, ...] = ()
+    dtypes: tuple[str, ...] = ()
+    env_map: Mapping[str, str] = field(default_factory=dict)
+    """``NCCL_*`` variable to the vendor's own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttentionKernel:
+    """A fused attention implementation and the conventions it speaks."""
+
+    name: str
+    forward: Callable[..., object]
+    varlen: Callable[..., object] | None = None
+    kvcache: Callable[..., object] | None = None
+    layouts: tuple[str, ...] = ("bshd",)
+    mask_convention: str = "true_keeps"
+    """``true_keeps`` (PyTorch's boolean convention) or ``true_masks``."""
+    dtypes: tuple[str, ...] = ("float16", "bfloat16")
+    head_dims: tuple[int, ...] = ()
+    features: tuple[str, ...] = ()
+    priority: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorCode:
+    """One entry of a vendor's error table."""
+
+    code: str
+    name: str
+    meaning: str
+    remedy: str = ""
+    family: str = ""
+    semantic: str = "unknown"
+    """Class of failure shared by all vendors, e.g. ``out_of_memory``."""
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorRule:
+    """A regular expression over error text that gives its semantic class."""
+
+    pattern: str
+    semantic: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckResult:
+    """Outcome of one health check."""
+
+    ok: bool | None
+    """``None``: could not be decided here."""
+    message: str
+    details: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HealthCheck:
+    """One thing that ``cuda-morph doctor`` looks at."""
+
+    id: str
+    summary: str
+    run: Callable[[], CheckResult]
+    fix: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VersionRow:
+    """One row of an adapter's published compatibility matrix; ``None`` is unknown."""
+
+    adapter: str
+    torch: str
+    sdk: str | None = None
+    driver: str | None = None
+    python: str | None = None
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DtypeSupport:
+    """Support of one dtype and what may stand in for it."""
+
+    dtype: str
+    support: Support
+    substitute: str | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuantizationMethod:
+    """Support of one quantisation method."""
+
+    method: str
+    support: Support
+    note: str = ""
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patch:
+    """A change to somebody else's object, and the reason it still exists."""
+
+    target: str
+    """Dotted name, e.g. ``some_library.module.function``."""
+    when: str
+    """Import of this module triggers the patch; a version range may follow, ``lib>=1,<2``."""
+    why: str
+    how: str
+    upstream: str
+    remove_when: str
+    replacement: Callable[..., Any]
+    """Receives the original object, returns what takes its place."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtensionToolchain:
+    """How C++ extensions are built for this backend."""
+
+    compiler: str
+    env: Mapping[str, str] = field(default_factory=dict)
+    extension_class: str | None = None
+    symbol_map: Mapping[str, str] = field(default_factory=dict)
+    arch_flags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CodegenTarget:
+    """An ahead-of-time compilation target."""
+
+    name: str
+    create: Callable[..., object]
+    ops: tuple[str, ...] = ()
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecutionBackend:
+    """A runtime that executes ahead-of-time compiled programs."""
+
+    name: str
+    create: Callable[..., object]
+    targets: tuple[str, ...] = ()
+    note: str = ""
