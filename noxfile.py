@@ -1,0 +1,121 @@
+"""Every task of the repository. ``nox -l`` lists them, ``nox -s tests`` runs one.
+
+PyTorch is installed first and pinned again in every later install, so that nothing replaces it.
+On Linux the plain PyPI build brings CUDA libraries along; for the small CPU build set
+
+    NOX_TORCH_INDEX=https://download.pytorch.org/whl/cpu
+
+and for another version ``NOX_TORCH=torch==2.12.0``.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import nox
+
+nox.needs_version = ">=2025.2.9"
+nox.options.default_venv_backend = "virtualenv"
+nox.options.reuse_venv = "yes"
+nox.options.sessions = ["lint", "types", "tests"]
+
+ROOT = Path(__file__).parent
+TORCH = os.environ.get("NOX_TORCH", "torch==2.13.0")
+TORCH_INDEX = os.environ.get("NOX_TORCH_INDEX")
+GROUPS = nox.project.load_toml(ROOT / "pyproject.toml")["dependency-groups"]
+PACKAGES = sorted(path.parent for path in (ROOT / "packages").glob("*/pyproject.toml"))
+MEMBERS = [*PACKAGES, ROOT / "conformance"]
+META = ROOT / "packages" / "cuda-morph"
+
+
+def install_torch(session: nox.Session) -> None:
+    """Install PyTorch alone, before anything that could ask for another build of it."""
+    index = ["--index-url", TORCH_INDEX] if TORCH_INDEX else []
+    session.install(TORCH, *index)
+
+
+def install_members(session: nox.Session, *groups: str) -> None:
+    """Install all packages of the repository as editable, with the named dependency groups."""
+    install_torch(session)
+    session.install(*GROUPS["backends"])
+    editable = [part for member in MEMBERS for part in ("-e", str(member))]
+    needed = [requirement for group in groups for requirement in GROUPS[group]]
+    session.install("--no-build-isolation", TORCH, *editable, *needed)
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """All tests of all packages, of the suite and of the repository. Arguments go to pytest."""
+    install_members(session, "tests")
+    # Whole files go to one worker: tests of one file may share a started process or activation.
+    spread = ["-n", "2", "--dist", "loadfile"]
+    session.run("python", "-m", "pytest", *spread, *session.posargs)
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Style: ruff's rules and its formatter."""
+    session.install(*GROUPS["lint"])
+    session.run("ruff", "check", ".")
+    session.run("ruff", "format", "--check", ".")
+
+
+@nox.session
+def types(session: nox.Session) -> None:
+    """Types: mypy, strict, without PyTorch installed."""
+    session.install(*GROUPS["types"])
+    session.run("mypy")
+
+
+@nox.session
+def demo(session: nox.Session) -> None:
+    """A CUDA program that dies here as it stands, then runs unchanged under cuda-morph."""
+    install_torch(session)
+    siblings = [str(member) for member in PACKAGES if member != META]
+    session.install(TORCH, *siblings, f"{META}[sim]", *GROUPS["demo"])
+    session.run("python", "examples/demo.py", *session.posargs)
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """Measure the overhead budget; writes out/bench.json."""
+    install_members(session, "bench")
+    Path("out").mkdir(exist_ok=True)
+    session.run("python", "bench/run.py", "--json", "out/bench.json", *session.posargs)
+
+
+@nox.session
+def build(session: nox.Session) -> None:
+    """Build wheels and sdists of all packages into dist/, then install and test exactly those."""
+    install_torch(session)
+    session.install(TORCH, *GROUPS["build"])
+    shutil.rmtree(ROOT / "dist", ignore_errors=True)
+    session.run("hatch", "build", "--all")
+    session.run(
+        "python", "-m", "pytest", "tests/test_built_distributions.py", *session.posargs,
+        env={"DIST_DIR": str(ROOT / "dist")},
+    )  # fmt: skip
+
+
+@nox.session
+def conformance(session: nox.Session) -> None:
+    """Run the conformance suite over every plugin of the repository; reports go to out/."""
+    install_members(session)
+    Path("out").mkdir(exist_ok=True)
+    session.run("cuda-morph-conformance", "run", *(session.posargs or ["--all"]))
+
+
+@nox.session
+def realworld(session: nox.Session) -> None:
+    """Run real programs and libraries, unchanged, on the simulated device."""
+    install_members(session, "tests", "realworld")
+    session.run("python", "-m", "pytest", "-m", "realworld", *session.posargs)
+
+
+@nox.session(name="sim-opinfo")
+def sim_opinfo(session: nox.Session) -> None:
+    """Compare every operator of PyTorch's operator database on the simulated device with CPU."""
+    install_members(session, "tests", "opinfo")
+    session.run("python", "-m", "pytest", "-m", "opinfo", *session.posargs)
