@@ -7,7 +7,7 @@ Growth is additive: a new field has a default and raises the minor number of `SP
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping  # noqa: TC003 - fields are checked at run time
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any
@@ -67,7 +67,9 @@ class Backend:
     """Name of the torch.distributed backend that stands for ``nccl``."""
     visible_devices_env: str | None = None
     """The vendor's counterpart of ``CUDA_VISIBLE_DEVICES``."""
-    spec: str = SPEC
+    spec: str = "1.0"
+    """Version of the specification the plugin was written for. The default is the first version,
+    not core's own: a plugin that says nothing must not seem to keep up with core."""
     runtime_requires: tuple[str, ...] = ()
     """Requirement strings of the vendor's adapter, for messages."""
     smi: str | None = None
@@ -79,6 +81,8 @@ class Backend:
     """Top-level packages that have their own branch for this device and keep the native view."""
     simulated: bool = False
     """True when no hardware stands behind the device."""
+    personalities: tuple[str, ...] = ()
+    """What a simulated device can pose as: ``activate("sim:ascend")`` asks for ``ascend``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
