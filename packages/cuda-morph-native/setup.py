@@ -12,6 +12,7 @@ setup(
                 "src/cuda_morph_native/device_type.c",
                 "src/cuda_morph_native/tensor_methods.c",
                 "src/cuda_morph_native/calling_frame.c",
+                "src/cuda_morph_native/event_class.c",
             ],
             depends=["src/cuda_morph_native/native.h"],
             # A C++ exception raised by the device-string parser passes through our frame.

@@ -1,0 +1,299 @@
+"""Activation: everything at once, or nothing."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import os
+import sys
+import threading
+from typing import TYPE_CHECKING, Any
+
+from cuda_morph import environment
+from cuda_morph.errors import (
+    ActivationError,
+    AlreadyActiveError,
+    MorphError,
+    TorchMissingError,
+)
+from cuda_morph.manifest import OFF, PASSTHROUGH, Activation, MappingRow
+from cuda_morph.views import NATIVE, VIEWS
+
+if TYPE_CHECKING:
+    from cuda_morph.device.protocol import DeviceRuntime
+    from cuda_morph.interception.tier import Target
+    from cuda_morph.patching import Journal
+    from cuda_morph.records import DeviceMapping
+    from cuda_morph.selection import Selection
+    from cuda_morph.usage import UsageCounter
+
+_log = logging.getLogger("cuda_morph")
+_lock = threading.RLock()
+_active: Activation | None = None
+_depth = 0
+
+
+def activate(
+    backend: str | None = None,
+    *,
+    view: str | None = None,
+    fallback: str | None = None,
+    strict: bool = False,
+    trace: bool = False,
+) -> Activation:
+    """Makes CUDA code of this process run on another accelerator.
+
+    Nested calls are counted; each needs its own `deactivate`. If anything fails, everything that
+    was changed is put back before the error is raised.
+
+    Args:
+        backend: Plugin name, e.g. ``"sim"``. ``None``: ``CUDA_MORPH_BACKEND``, else the only
+            available accelerator, else the fallback.
+        view: ``"native"`` (devices show as the vendor's) or ``"cuda"`` (code sees a CUDA
+            machine). ``None``: ``CUDA_MORPH_VIEW``, else native.
+        fallback: Without an accelerator, ``"cpu"`` runs on the CPU with a warning and
+            ``"error"`` raises. ``None``: ``CUDA_MORPH_FALLBACK``, else cpu.
+        strict: Also refuse what would only be partly true: a limit of the tier, or a version of
+            PyTorch that this release was not tested on.
+        trace: Count which CUDA calls are answered; see `Activation.usage`.
+
+    Returns:
+        The manifest; also a context manager that deactivates.
+
+    Raises:
+        MorphError: Unknown, ambiguous or unavailable backend, unusable setting, or a failure
+            that was rolled back.
+    """
+    global _active, _depth
+    _configure_logging()
+    view = environment.choose(view, VIEWS, "view") if view else environment.read(environment.VIEW)
+    fallback = fallback or environment.read(environment.FALLBACK) or "cpu"
+    with _lock:
+        if _active is not None:
+            _check_same(_active, backend, view)
+            _depth += 1
+            return _active
+        _active = _activate(backend, view or NATIVE, fallback, strict=strict, trace=trace)
+        _depth = 1
+        for warning in _active.warnings:
+            _log.warning("%s", warning)
+        return _active
+
+
+def deactivate() -> None:
+    """Takes back what the matching `activate` did; a call too many does nothing."""
+    global _active, _depth
+    with _lock:
+        if _active is None:
+            return
+        _depth -= 1
+        if _depth > 0:
+            return
+        journal, _active = _active.journal, None
+        if journal is not None:
+            journal.rollback()
+            _reset_dynamo()
+
+
+def is_active() -> bool:
+    """Returns whether CUDA calls of this process are being redirected."""
+    return _active is not None and _active.tier not in (PASSTHROUGH, OFF)
+
+
+def current() -> Activation | None:
+    """Returns the manifest in force, or ``None``."""
+    return _active
+
+
+def _check_same(active: Activation, backend: str | None, view: str | None) -> None:
+    if backend not in (None, active.backend.name):
+        raise AlreadyActiveError(
+            f"Backend {active.backend.name!r} is active; {backend!r} cannot be added to it.",
+            hint="Call cuda_morph.deactivate() first. One process has one active backend.",
+        )
+    if view not in (None, active.view):
+        raise AlreadyActiveError(
+            f"The {active.view} view is active; the {view} view cannot be added to it.",
+            hint="Call cuda_morph.deactivate() first.",
+        )
+
+
+def _activate(
+    requested: str | None, view: str, fallback: str, *, strict: bool, trace: bool
+) -> Activation:
+    from cuda_morph.builtin.cuda import BACKEND as REAL_CUDA
+    from cuda_morph.selection import select_backend
+
+    if environment.read_flag(environment.NO_PATCH):
+        return Activation(backend=REAL_CUDA, view=view, tier=OFF)
+    _import_torch()
+    selection = select_backend(requested, fallback=fallback)
+    if selection.backend.name == REAL_CUDA.name:
+        return Activation(
+            backend=selection.backend,
+            view=view,
+            tier=PASSTHROUGH,
+            device_count=selection.detection.device_count,
+        )
+    from cuda_morph.patching import Journal
+    from cuda_morph.usage import UsageCounter
+
+    journal = Journal()
+    try:
+        activation = _build(selection, view, journal, UsageCounter(enabled=trace))
+        if strict:
+            _refuse_limits(activation)
+        _leave_to_children(journal, activation, fallback)
+        _reset_dynamo()
+    except MorphError:
+        journal.rollback()
+        raise
+    except Exception as error:
+        journal.rollback()
+        raise ActivationError(
+            f"Activating backend {selection.backend.name!r} failed and was rolled back: {error}",
+            hint="Run with CUDA_MORPH_LOG_LEVEL=DEBUG for the traceback, or use another backend.",
+        ) from error
+    except BaseException:
+        journal.rollback()
+        raise
+    return activation
+
+
+def _import_torch() -> None:
+    try:
+        importlib.import_module("torch")
+    except ImportError as error:
+        raise TorchMissingError(
+            f"PyTorch cannot be imported: {error}.",
+            hint="Install the build of PyTorch that your accelerator's vendor asks for.",
+        ) from error
+
+
+def _build(
+    selection: Selection, view: str, journal: Journal, usage: UsageCounter
+) -> Activation:
+    from cuda_morph import bridges
+    from cuda_morph.device import layer
+    from cuda_morph.interception.choice import apply_best_tier
+    from cuda_morph.plugins import collect
+    from cuda_morph.views import ViewPolicy
+
+    backend = selection.backend
+    (_, mapping), *_ = collect("cuda_morph_device_mapping", plugin=backend.name)
+    runtime = _runtime(mapping)
+    policy = ViewPolicy(view, mapping.target, backend.native_libraries)
+    target = _target(mapping, policy)
+    choice = apply_best_tier(target, journal, environment.read(environment.TIER))
+    context = layer.LayerContext(
+        journal=journal,
+        runtime=runtime,
+        policy=policy,
+        backend=backend,
+        count_calls=usage.wrap,
+    )
+    rows = layer.apply(context)
+    bridges.apply(context, target)
+    return Activation(
+        backend=backend,
+        view=view,
+        tier=choice.tier.name,
+        device_count=runtime.device_count(),
+        rows=tuple(
+            MappingRow(name=row.name, treatment=row.treatment, target=row.how, note=row.note)
+            for row in rows
+        ),
+        limits=choice.tier.limits(target) + _view_limits(target),
+        tier_reasons=choice.reasons,
+        warnings=tuple(selection.warnings),
+        journal=journal,
+        usage_counter=usage if usage.enabled else None,
+    )
+
+
+def _runtime(mapping: DeviceMapping) -> DeviceRuntime:
+    """Loads the adapter and returns the plugin's device runtime, or the generic one."""
+    if mapping.init is not None:
+        mapping.init()
+    if mapping.runtime is not None:
+        return mapping.runtime()
+    from cuda_morph.device.accelerator import AcceleratorRuntime
+
+    name = mapping.module or f"torch.{mapping.target}"
+    root, _, path = name.partition(".")
+    module: Any = importlib.import_module(root)
+    for part in path.split(".") if path else ():
+        module = getattr(module, part)
+    return AcceleratorRuntime(mapping.target, module, mapping.compute_capability)
+
+
+def _target(mapping: DeviceMapping, policy: Any) -> Target:
+    import torch
+
+    from cuda_morph.interception.tier import Target
+    from cuda_morph.torch_facts import DEVICE_TYPE_IDS, PRIVATE_USE_ONE
+
+    type_id = DEVICE_TYPE_IDS.get(mapping.target, PRIVATE_USE_ONE)
+    return Target(
+        device_type=mapping.target,
+        type_id=type_id,
+        device=torch.device(mapping.target),
+        policy=policy,
+    )
+
+
+def _view_limits(target: Target) -> tuple[str, ...]:
+    if target.policy.view == NATIVE or target.masked:
+        return ()
+    return (
+        f"Devices of type {target.device_type!r} keep their name in the cuda view: "
+        f"device.type is {target.device_type!r}, while torch.cuda and is_cuda answer as CUDA.",
+    )
+
+
+def _refuse_limits(activation: Activation) -> None:
+    from cuda_morph.torch_facts import TESTED_TORCH, is_tested, torch_version
+
+    problems = list(activation.limits)
+    version = torch_version() or "unknown"
+    if not is_tested(version):
+        problems.append(f"PyTorch {version} is not among the tested {', '.join(TESTED_TORCH)}.")
+    if problems:
+        raise ActivationError(
+            "Strict activation refused: " + " ".join(problems), hint="Activate without strict."
+        )
+
+
+def _leave_to_children(journal: Journal, activation: Activation, fallback: str) -> None:
+    """Lets child processes inherit the activation through the environment."""
+    from cuda_morph.inheritance import encode
+
+    value = encode(
+        backend=activation.backend.name,
+        view=activation.view,
+        fallback=fallback,
+        tier=environment.read(environment.TIER),
+    )
+    journal.set_item(os.environ, environment.INHERIT.name, value)  # type: ignore[arg-type]
+
+
+def _reset_dynamo() -> None:
+    """Drops compiled code: it has answers of the other state folded in, without guards."""
+    dynamo = sys.modules.get("torch._dynamo")
+    reset = getattr(dynamo, "reset", None)
+    if reset is not None:
+        reset()
+
+
+def _configure_logging() -> None:
+    """Shows the logger's records on standard error, once, at the level the user asked for."""
+    if _log.handlers or _log.hasHandlers() and logging.getLogger().handlers:
+        level = environment.read(environment.LOG_LEVEL)
+        if level:
+            _log.setLevel(level)
+        return
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("cuda-morph: %(message)s"))
+    _log.addHandler(handler)
+    _log.setLevel(environment.read(environment.LOG_LEVEL) or "WARNING")
+    _log.propagate = False

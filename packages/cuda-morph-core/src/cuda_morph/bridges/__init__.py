@@ -1,0 +1,16 @@
+"""Bridges: PyTorch's own extension points, used instead of patches wherever there is one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cuda_morph.device.layer import LayerContext
+    from cuda_morph.interception.tier import Target
+
+
+def apply(context: LayerContext, target: Target) -> None:
+    """Applies every bridge that the target needs; all changes go to the context's journal."""
+    from cuda_morph.bridges import serialization
+
+    serialization.apply(context, target)

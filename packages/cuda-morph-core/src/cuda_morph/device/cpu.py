@@ -1,0 +1,140 @@
+"""Device runtime of the ``cpu`` backend: one device, no queues, the process's own memory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import torch  # noqa: TID253 - loaded at activation only, when torch already is
+
+from cuda_morph.device import host_memory, host_stream
+from cuda_morph.device.properties import CudaDeviceProperties
+from cuda_morph.device.protocol import DeviceArgument
+
+
+class CpuRuntime:
+    """Answers the device protocol on the host.
+
+    Memory figures are the resident size of the process: PyTorch's CPU allocator keeps no counts.
+
+    Args:
+        compute_capability: What ``get_device_capability`` answers.
+    """
+
+    device_type = "cpu"
+    stream_class: type = host_stream.HostStream
+    event_class: type = host_stream.HostEvent
+
+    def __init__(self, compute_capability: tuple[int, int] = (8, 0)) -> None:
+        self.compute_capability = compute_capability
+
+    def index_of(self, device: DeviceArgument) -> int:
+        """See `DeviceRuntime.index_of`."""
+        if isinstance(device, int) and device > 0:
+            self._check(device)
+        return 0
+
+    @staticmethod
+    def _check(index: int) -> None:
+        if index > 0:
+            raise RuntimeError(
+                f"CUDA error: invalid device ordinal (device {index}; the cpu backend of "
+                "cuda-morph has one device, number 0)"
+            )
+
+    def device_count(self) -> int:
+        """See `DeviceRuntime.device_count`."""
+        return 1
+
+    def current_device(self) -> int:
+        """See `DeviceRuntime.current_device`."""
+        return 0
+
+    def set_device(self, index: int) -> None:
+        """See `DeviceRuntime.set_device`."""
+        self._check(index)
+
+    def exchange_device(self, index: int) -> int:
+        """See `DeviceRuntime.exchange_device`."""
+        self._check(index)
+        return -1 if index < 0 else 0
+
+    def synchronize(self, device: DeviceArgument = None) -> None:
+        """See `DeviceRuntime.synchronize`."""
+        self.index_of(device)
+
+    def current_stream(self, device: DeviceArgument = None) -> Any:
+        """See `DeviceRuntime.current_stream`."""
+        self.index_of(device)
+        return host_stream.current_stream()
+
+    def default_stream(self, device: DeviceArgument = None) -> Any:
+        """See `DeviceRuntime.default_stream`."""
+        self.index_of(device)
+        return host_stream.default_stream()
+
+    def set_stream(self, stream: Any) -> None:
+        """See `DeviceRuntime.set_stream`."""
+        host_stream.set_current_stream(stream)
+
+    def memory_stats(self, index: int) -> Mapping[str, int]:
+        """See `DeviceRuntime.memory_stats`."""
+        self._check(index)
+        current, peak = host_memory.resident_bytes(), host_memory.peak_resident_bytes()
+        return {
+            f"{kind}_bytes.all.{moment}": value
+            for kind in ("allocated", "reserved", "active")
+            for moment, value in (("current", current), ("peak", peak))
+        }
+
+    def memory_figure(self, kind: str, moment: str, device: DeviceArgument = None) -> int:
+        """See `DeviceRuntime.memory_figure`."""
+        del kind
+        self.index_of(device)
+        if moment == "peak":
+            return host_memory.peak_resident_bytes()
+        return host_memory.resident_bytes()
+
+    def reset_peak_memory(self, device: DeviceArgument = None) -> None:
+        """See `DeviceRuntime.reset_peak_memory`."""
+        self.index_of(device)
+        host_memory.reset_peak_resident_bytes()
+
+    def reset_accumulated_memory(self, device: DeviceArgument = None) -> None:
+        """See `DeviceRuntime.reset_accumulated_memory`."""
+        self.index_of(device)
+
+    def memory_info(self, device: DeviceArgument = None) -> tuple[int, int]:
+        """See `DeviceRuntime.memory_info`."""
+        self.index_of(device)
+        return host_memory.available_and_total_bytes()
+
+    def empty_cache(self) -> None:
+        """See `DeviceRuntime.empty_cache`."""
+
+    def properties(self, index: int) -> Any:
+        """See `DeviceRuntime.properties`."""
+        self._check(index)
+        major, minor = self.compute_capability
+        return CudaDeviceProperties(
+            None,
+            name="CPU (cuda-morph fallback)",
+            major=major,
+            minor=minor,
+            total_memory=host_memory.available_and_total_bytes()[1],
+            multi_processor_count=os.cpu_count() or 1,
+            is_integrated=1,
+        )
+
+    def default_generators(self) -> tuple[Any, ...]:
+        """See `DeviceRuntime.default_generators`."""
+        return (torch.default_generator,)
+
+    def supports_bf16(self) -> bool:
+        """See `DeviceRuntime.supports_bf16`."""
+        return True
+
+    def autocast_dtypes(self) -> list[Any]:
+        """See `DeviceRuntime.autocast_dtypes`."""
+        return [torch.bfloat16, torch.float16]

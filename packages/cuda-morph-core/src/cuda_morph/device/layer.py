@@ -1,0 +1,162 @@
+"""Puts the device runtime under ``torch.cuda``, row by row of the API table."""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import torch  # noqa: TID253 - loaded at activation only, when torch already is
+import torch.cuda.amp  # noqa: TID253
+import torch.cuda.comm  # noqa: TID253
+
+from cuda_morph import api_table
+from cuda_morph.api_table import ApiRow
+from cuda_morph.device import c_functions
+from cuda_morph.device.answers import Answer, answers, refusal
+from cuda_morph.device.lazy_calls import run_queued_calls
+from cuda_morph.device.nvtx import NvtxRanges
+from cuda_morph.device.protocol import DeviceRuntime
+from cuda_morph.patching import Journal
+from cuda_morph.records import Backend
+from cuda_morph.views import ViewPolicy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LayerContext:
+    """What the layer is built from."""
+
+    journal: Journal
+    runtime: DeviceRuntime
+    policy: ViewPolicy
+    backend: Backend
+    count_calls: Callable[[str, Answer], Answer]
+    """Wraps an answer so that its calls are counted, or returns it as it is."""
+
+
+def apply(context: LayerContext) -> tuple[ApiRow, ...]:
+    """Supplies everything ``torch.cuda`` needs and returns the rows that were applied.
+
+    Raises:
+        Exception: Whatever goes wrong; the caller rolls the journal back.
+    """
+    _supply_c_functions(context)
+    _supply_state(context)
+    _redirect_functions(context)
+    _refuse_functions(context)
+    run_queued_calls()
+    return api_table.load()
+
+
+def _supply_c_functions(context: LayerContext) -> None:
+    supplied: dict[str, Answer] = {}
+    for name, function in c_functions.c_functions(context.runtime).items():
+        supplied[name] = context.count_calls(f"torch._C.{name}", function)
+    for row in api_table.rows_answered_by("refuse"):
+        if row.kind == "c_function":
+            name = row.name.rpartition(".")[2]
+            supplied[name] = refusal(row.name, row.note, row.replacement, context.backend)
+    early = [vars(module) for module in _cuda_modules()]
+    for name, function in supplied.items():
+        context.journal.set_item(vars(torch._C), name, function)
+        # Names that a module of torch.cuda imported from torch._C before we came.
+        for namespace in early:
+            if name in namespace:
+                context.journal.set_item(namespace, name, function)
+
+
+def _cuda_modules() -> Iterable[types.ModuleType]:
+    return [
+        module
+        for name, module in list(sys.modules.items())
+        if name.startswith("torch.cuda.") and isinstance(module, types.ModuleType)
+    ]
+
+
+def _supply_state(context: LayerContext) -> None:
+    journal, runtime = context.journal, context.runtime
+    state: dict[str, Any] = {
+        "_initialized": True,
+        "_cudart": c_functions.cudart(runtime),
+        "_get_device_properties": runtime.properties,
+        "_cached_device_count": None,
+        "default_generators": runtime.default_generators(),
+        "get_amp_supported_dtype": runtime.autocast_dtypes,
+        "Stream": runtime.stream_class,
+        "Event": runtime.event_class,
+    }
+    for name, value in state.items():
+        journal.set_attribute(torch.cuda, name, value)
+    for name in ("Stream", "Event"):
+        journal.set_attribute(torch.cuda.streams, name, state[name])
+        for module in (torch.cuda.graphs, torch.cuda.memory, torch.cuda.green_contexts):
+            if name in vars(module):
+                journal.set_attribute(module, name, state[name])
+    journal.set_attribute(torch.cuda.nvtx, "_nvtx", NvtxRanges())
+    _early_stream_classes(context)
+
+
+def _early_stream_classes(context: LayerContext) -> None:
+    """Makes classes that were imported before activation build the runtime's objects."""
+    journal, runtime = context.journal, context.runtime
+    for name, new in (("Stream", runtime.stream_class), ("Event", runtime.event_class)):
+        original = _ORIGINAL_CLASSES[name]
+        constructor = vars(original)["__new__"].__func__
+        journal.redirect_function(constructor, _Constructor(new))
+
+
+_ORIGINAL_CLASSES = {"Stream": torch.cuda.streams.Stream, "Event": torch.cuda.streams.Event}
+
+
+class _Constructor:
+    """Stands for ``__new__`` of an early imported class; returns the runtime's own object."""
+
+    __slots__ = ("_new",)
+
+    def __init__(self, new: type) -> None:
+        self._new = new
+
+    def __call__(self, _cls: type, *args: Any, **kwargs: Any) -> Any:
+        return self._new(*args, **kwargs)
+
+
+def _functions(name: str) -> list[types.FunctionType]:
+    """Returns the plain functions behind a qualified name, following ``@deprecated``."""
+    target: Any = torch
+    for part in name.split(".")[1:]:
+        target = getattr(target, part, None)
+    found = []
+    while isinstance(target, types.FunctionType):
+        found.append(target)
+        target = getattr(target, "__wrapped__", None)
+    return found
+
+
+def _redirect_functions(context: LayerContext) -> None:
+    table = answers(context.runtime, context.policy, context.backend)
+    done: set[int] = set()
+    for short, answer in table.items():
+        name = f"torch.cuda.{short}"
+        functions = _functions(name)
+        if not functions:
+            continue  # a version of PyTorch without that name needs no redirect
+        innermost = functions[-1]
+        if id(innermost) in done:
+            continue
+        done.add(id(innermost))
+        counted = answer if short.startswith("_") else context.count_calls(name, answer)
+        context.journal.redirect_function(innermost, counted)
+
+
+def _refuse_functions(context: LayerContext) -> None:
+    done: set[int] = set()
+    for row in api_table.rows_answered_by("refuse"):
+        if row.kind != "function":
+            continue
+        for function in _functions(row.name)[-1:]:
+            if id(function) not in done:
+                done.add(id(function))
+                refuse = refusal(row.name, row.note, row.replacement, context.backend)
+                context.journal.redirect_function(function, refuse)

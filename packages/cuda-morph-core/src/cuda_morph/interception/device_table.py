@@ -1,0 +1,204 @@
+"""Finds and changes libc10's device names in the memory of this process.
+
+Two things are located: the static table of ``{const char*, DeviceType}`` pairs that the parser
+walks, in read-only data after relocation, and the ``std::string`` with the name of the out-of-tree
+backend, in writable data. Both are recognised by content and checked before anything is written.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import re
+import struct
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+Undo = Callable[[], None]
+
+_MAPS = Path("/proc/self/maps")
+_PROT_READ, _PROT_WRITE = 1, 2
+_PAIR = struct.Struct("<Qi")
+_PAIR_SIZE = 16
+_SHORT_STRING_CAPACITY = 15
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One mapped range of libc10 with its permissions and bytes."""
+
+    start: int
+    end: int
+    permissions: str
+
+    def read(self) -> bytes:
+        """Returns the bytes of the range."""
+        return ctypes.string_at(self.start, self.end - self.start)
+
+
+def obstacle() -> str:
+    """Returns why libc10's memory cannot be changed here, or an empty string."""
+    if not sys.platform.startswith("linux") or not _MAPS.exists():
+        return "memory maps are only known on Linux"
+    if sys.byteorder != "little" or struct.calcsize("P") != 8:
+        return "the table layout is only known on 64-bit little-endian machines"
+    return ""
+
+
+def _segments() -> list[Segment]:
+    """Returns libc10's mapped ranges and the anonymous one that follows (its .bss)."""
+    found: list[Segment] = []
+    previous_end = -1
+    for line in _MAPS.read_text().splitlines():
+        fields = line.split()
+        start, end = (int(part, 16) for part in fields[0].split("-"))
+        path = fields[5] if len(fields) > 5 else ""
+        ours = Path(path).name.startswith("libc10.so")
+        if ours or (not path and start == previous_end):
+            found.append(Segment(start, end, fields[1]))
+            previous_end = end
+    if not found:
+        raise LookupError("libc10 is not loaded")
+    return found
+
+
+def _protect(address: int, size: int, protection: int) -> None:
+    page = address & ~(mmap.PAGESIZE - 1)
+    libc = ctypes.CDLL(None, use_errno=True)
+    length = ctypes.c_size_t(address + size - page)
+    if libc.mprotect(ctypes.c_void_p(page), length, protection) != 0:
+        raise OSError(ctypes.get_errno(), "mprotect failed")
+
+
+def _write(address: int, data: bytes, permissions: str) -> Undo:
+    """Writes bytes, through a read-only page if need be; returns how to put them back."""
+    before = ctypes.string_at(address, len(data))
+    guarded = "w" not in permissions
+
+    def put(value: bytes) -> None:
+        if guarded:
+            _protect(address, len(value), _PROT_READ | _PROT_WRITE)
+        ctypes.memmove(address, value, len(value))
+        if guarded:
+            _protect(address, len(value), _PROT_READ)
+
+    put(data)
+    return lambda: put(before)
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceTable:
+    """The parser's table: address of each entry by name, and the permissions of its page."""
+
+    entries: dict[str, int]
+    permissions: str
+    kept_alive: list[ctypes.Array[ctypes.c_char]]
+
+    def set_type(self, name: str, type_id: int) -> Undo:
+        """Makes `name` parse as another device type; returns the way back."""
+        return _write(self.entries[name] + 8, struct.pack("<b", type_id), self.permissions)
+
+    def rename(self, name: str, new_name: str, type_id: int) -> Undo:
+        """Makes the entry of `name` answer to `new_name` instead; returns the way back."""
+        text = ctypes.create_string_buffer(new_name.encode())
+        self.kept_alive.append(text)
+        data = struct.pack("<Qb", ctypes.addressof(text), type_id)
+        return _write(self.entries[name], data, self.permissions)
+
+
+_located: DeviceTable | None = None
+
+
+def locate() -> DeviceTable:
+    """Returns the table, searched once per process.
+
+    Raises:
+        LookupError: It is not where it was in any version seen.
+    """
+    global _located
+    if _located is None:
+        _located = _search()
+    return _located
+
+
+def _search() -> DeviceTable:
+    segments = _segments()
+    contents = [(segment, segment.read()) for segment in segments if "r" in segment.permissions]
+    for pattern in (b"\0cuda\0",):
+        addresses = [
+            segment.start + match.start() + 1
+            for segment, data in contents
+            for match in re.finditer(pattern, data)
+        ]
+    for segment, data in contents:
+        if "x" in segment.permissions:
+            continue
+        for address in addresses:
+            position = data.find(_PAIR.pack(address, 1))
+            while position >= 0:
+                entries = _read_entries(segment, data, position)
+                if entries is not None:
+                    return DeviceTable(entries, segment.permissions, [])
+                position = data.find(_PAIR.pack(address, 1), position + 8)
+    raise LookupError("libc10 has no device table of the known form")
+
+
+def _read_entries(segment: Segment, data: bytes, cuda: int) -> dict[str, int] | None:
+    """Reads the table around its ``cuda`` entry; ``cpu`` must come right before."""
+    first = cuda - _PAIR_SIZE
+    entries: dict[str, int] = {}
+    for position in range(first, min(first + 32 * _PAIR_SIZE, len(data) - _PAIR_SIZE), _PAIR_SIZE):
+        pointer, type_id = _PAIR.unpack_from(data, position)
+        if not 0 <= type_id < 32 or not segment_of(pointer):
+            break
+        name = ctypes.string_at(pointer).decode("ascii", "replace")
+        if not name.isidentifier():
+            break
+        entries[name] = segment.start + position
+    return entries if "cpu" in entries and "cuda" in entries else None
+
+
+def segment_of(address: int) -> bool:
+    """Returns whether an address lies in libc10's mapped memory."""
+    return any(segment.start <= address < segment.end for segment in _segments())
+
+
+def rename_backend(name: str, new_name: str) -> Undo:
+    """Exchanges the name of the out-of-tree backend; returns the way back.
+
+    Args:
+        name: The present name, at most 15 characters.
+        new_name: The name to print instead, at most 15 characters.
+
+    Raises:
+        LookupError: The string is not found, or not found exactly once.
+    """
+    if max(len(name), len(new_name)) > _SHORT_STRING_CAPACITY:
+        raise LookupError(f"the name {name!r} is too long to be exchanged in place")
+    hits: list[tuple[int, Segment]] = []
+    for segment in _segments():
+        if "w" not in segment.permissions:
+            continue
+        data = segment.read()
+        for match in re.finditer(re.escape(name.encode() + b"\0"), data):
+            local = segment.start + match.start()
+            if match.start() < 16:
+                continue
+            pointer, length = struct.unpack_from("<QQ", data, match.start() - 16)
+            if pointer == local and length == len(name):
+                hits.append((local - 16, segment))
+    if len(hits) != 1:
+        raise LookupError(f"the backend name {name!r} was found {len(hits)} times in libc10")
+    address, segment = hits[0]
+    text = new_name.encode().ljust(_SHORT_STRING_CAPACITY + 1, b"\0")
+    # Characters first, length last: a reader on another thread sees a valid string throughout.
+    undo_text = _write(address + 16, text, segment.permissions)
+    undo_length = _write(address + 8, struct.pack("<Q", len(new_name)), segment.permissions)
+
+    def undo() -> None:
+        undo_text()
+        undo_length()
+
+    return undo

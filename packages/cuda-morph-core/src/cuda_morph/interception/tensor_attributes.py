@@ -1,0 +1,46 @@
+"""``Tensor.cuda`` and ``Tensor.is_cuda`` in Python, for the tiers without compiled ones."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import torch  # noqa: TID253 - loaded at activation only, when torch already is
+
+from cuda_morph.interception.tier import Target
+
+
+def cuda_method(target: Target) -> Callable[..., Any]:
+    """Returns a ``Tensor.cuda`` that moves to the target device."""
+    default = target.device
+
+    def cuda(
+        self: Any,
+        device: Any = None,
+        non_blocking: bool = False,
+        memory_format: Any = torch.preserve_format,
+    ) -> Any:
+        """Returns a copy of this tensor on the accelerator that stands for CUDA."""
+        if isinstance(device, bool):
+            raise TypeError("cuda(): argument 'device' must be a device, not bool")
+        where = default if device is None else device
+        return self.to(where, non_blocking=non_blocking, memory_format=memory_format)
+
+    return cuda
+
+
+def is_cuda_property(target: Target) -> property:
+    """Returns an ``is_cuda`` that is True on the target device."""
+    type_of = vars(torch._C.TensorBase)["device"].__get__
+    names = {target.device_type, "cuda"}
+    policy = target.policy
+    by_frame = policy.by_frame
+
+    def is_cuda(self: Any) -> bool:
+        """Is True if the Tensor is stored on the accelerator that stands for CUDA."""
+        if type_of(self).type not in names:
+            return False
+        return not by_frame or policy.frame_sees_cuda(sys._getframe(1))
+
+    return property(is_cuda)

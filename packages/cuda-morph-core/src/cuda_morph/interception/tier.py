@@ -1,0 +1,54 @@
+"""What an interception tier is given and what it must do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from cuda_morph.patching import Journal
+from cuda_morph.views import ViewPolicy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """The device that answers to the name ``cuda``."""
+
+    device_type: str
+    """The name that the parser knows, e.g. ``npu``."""
+    type_id: int
+    """c10::DeviceType of it."""
+    device: Any
+    """``torch.device(device_type)``."""
+    policy: ViewPolicy
+
+    @property
+    def masked(self) -> bool:
+        """Whether its devices are to print as ``cuda``.
+
+        Only the name of the out-of-tree slot can be exchanged; the CPU stays ``cpu``.
+        """
+        from cuda_morph.torch_facts import PRIVATE_USE_ONE
+
+        return self.policy.view == "cuda" and self.type_id == PRIVATE_USE_ONE
+
+
+class Tier(Protocol):
+    """One way of intercepting device strings."""
+
+    name: str
+
+    def obstacle(self, target: Target) -> str:
+        """Returns why this tier cannot be used here, or an empty string."""
+        ...
+
+    def apply(self, target: Target, journal: Journal) -> None:
+        """Intercepts, with every change in `journal`.
+
+        Raises:
+            TierError: It does not work in this process; the caller rolls back.
+        """
+        ...
+
+    def limits(self, target: Target) -> tuple[str, ...]:
+        """Returns what this tier does not give, one sentence each."""
+        ...
