@@ -16,9 +16,10 @@ from cuda_morph import environment
 from cuda_morph.errors import PluginError, SettingError, UnknownBackendError
 from cuda_morph.hook_calls import call_hook
 from cuda_morph.hookspecs import HOOKS
-from cuda_morph.plugin_listing import Candidate, list_candidates, normalised
+from cuda_morph.plugin_listing import RESERVED_NAMES, Candidate, list_candidates, normalised
 from cuda_morph.plugin_loading import LoadedPlugin, load_candidate, load_plugin
 from cuda_morph.plugin_status import FAULTY, USABLE, PluginRow, PluginStatus
+from cuda_morph.records import DeviceMapping
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -29,6 +30,7 @@ __all__ = [
     "PluginRow",
     "PluginStatus",
     "collect",
+    "device_mapping",
     "discover",
     "examine",
     "get_plugin",
@@ -138,6 +140,29 @@ def collect(hook_name: str, plugin: str | None = None, **arguments: Any) -> list
     return found
 
 
+def device_mapping(plugin: str) -> DeviceMapping:
+    """Asks a plugin how its device stands for CUDA. May import torch and the vendor's library.
+
+    Args:
+        plugin: The plugin's name.
+
+    Returns:
+        Its own mapping, or the plain one onto its device type when it has no such hook.
+
+    Raises:
+        UnknownBackendError: The plugin is not installed.
+        PluginError: The plugin cannot be used or broke the contract.
+    """
+    found = collect("cuda_morph_device_mapping", plugin=plugin)
+    if found:
+        mapping: DeviceMapping = found[0][1]
+        return mapping
+    backend = get_plugin(plugin).backend
+    if backend is None:
+        raise _error(get_plugin(plugin))
+    return DeviceMapping(target=backend.device_type)
+
+
 def examine(plugin: object, *, name: str, torch_version: str | None = None) -> PluginRow:
     """Judges a plugin that is not installed: for the tests of a plugin's authors.
 
@@ -191,12 +216,11 @@ def _find(listing: _Listing, name: str) -> Candidate:
     if named:
         # Of several claims to a name, core's own holds and one that was not blocked says most.
         return min(named, key=lambda item: (not item.builtin, bool(item.block)))
-    names = plugin_names()
+    names = sorted({*plugin_names(), *RESERVED_NAMES})
     close = difflib.get_close_matches(name.lower(), names, n=1)
     guess = f"Did you mean {close[0]!r}? " if close else ""
     raise UnknownBackendError(
-        f"No plugin named {name!r} is installed.",
-        hint=f"{guess}Installed: {', '.join(names)}.",
+        f"There is no backend {name!r}.", hint=f"{guess}Installed: {', '.join(names)}."
     )
 
 
