@@ -1,0 +1,107 @@
+"""Level ``loads``: activation says what it did, and deactivation puts everything back.
+
+These checks need PyTorch and a backend that can be used here; elsewhere they do not run.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from types import FunctionType, ModuleType
+from typing import TYPE_CHECKING
+
+from cuda_morph_conformance.registry import check, require
+from cuda_morph_conformance.vocabulary import Level
+
+if TYPE_CHECKING:
+    from cuda_morph_conformance.subject import Subject
+
+_WATCHED = ("torch", "torch.cuda", "torch._C", "torch.accelerator", "torch.serialization")
+_CLASSES = ("torch.Tensor", "torch.nn.Module", "torch.Generator", "torch.device")
+
+
+@check("CM-LOAD-050", level=Level.LOADS, requires=("load.activation",), since="0.1", fresh=True)
+def activation_gives_a_manifest(subject: Subject) -> None:
+    """Activating the plugin by name MUST activate it, and say what became of each CUDA name.
+
+    Fix: look at the refusals in ``cuda-morph info --backend NAME``; the device module must answer.
+    """
+    subject.need_device()
+    import cuda_morph
+
+    with cuda_morph.activate(subject.name) as activation:
+        require(cuda_morph.is_active(), "is_active() is false inside the block")
+        named = activation.backend.name
+        require(named == subject.name, f"activate({subject.name!r}) activated {named!r}")
+        mapped = activation.rows or activation.tier == "passthrough"
+        require(mapped, f"tier {activation.tier} without a single mapped name")
+    require(not cuda_morph.is_active(), "is_active() is true after the block")
+
+
+@check("CM-LOAD-051", level=Level.LOADS, requires=("load.reversible",), since="0.1", fresh=True)
+def deactivation_restores_torch(subject: Subject) -> None:
+    """After deactivation, every name of torch that activation may touch MUST be what it was.
+
+    The adapter is loaded by a first activation and stays, so a second one is compared.
+
+    Fix: change torch through ``cuda_morph_patches`` only; core keeps a journal of those.
+    """
+    subject.need_device()
+    import cuda_morph
+
+    with cuda_morph.activate(subject.name):
+        pass
+    before = snapshot()
+    with cuda_morph.activate(subject.name):
+        during = snapshot()
+    after = snapshot()
+    changed = sorted(
+        name for name in before.keys() | after.keys() if before.get(name) != after.get(name)
+    )
+    require(not changed, f"{len(changed)} names differ, first: {', '.join(changed[:5])}")
+    still = before == during and cuda_morph.info().as_dict()["tier"] != "passthrough"
+    require(not still or subject.backend().device_type == "cuda", "activation changed nothing")
+
+
+@check("CM-LOAD-052", level=Level.LOADS, requires=("load.reversible",), since="0.1", fresh=True)
+def deactivation_restores_process(subject: Subject) -> None:
+    """After deactivation, environment, import hooks and import path MUST be what they were.
+
+    Fix: undo in the plugin what the plugin did, or leave it to core's own hooks.
+    """
+    subject.need_device()
+    import cuda_morph
+
+    with cuda_morph.activate(subject.name):
+        pass
+    before = (dict(os.environ), list(sys.meta_path), list(sys.path))
+    with cuda_morph.activate(subject.name):
+        pass
+    after = (dict(os.environ), list(sys.meta_path), list(sys.path))
+    for what, old, new in zip(
+        ("os.environ", "sys.meta_path", "sys.path"), before, after, strict=True
+    ):
+        require(old == new, f"{what} changed")
+
+
+def snapshot() -> dict[str, tuple[int, ...]]:
+    """Returns the identity of every object in the watched namespaces, and of functions' code."""
+    import torch
+
+    spaces: dict[str, dict[str, object]] = {}
+    for name, module in sys.modules.items():
+        watched = name in _WATCHED or name.startswith("torch.cuda.")
+        if watched and isinstance(module, ModuleType):
+            spaces[name] = dict(vars(module))
+    for name in _CLASSES:
+        owner: object = torch
+        for part in name.split(".")[1:]:
+            owner = getattr(owner, part)
+        spaces[name] = dict(vars(owner))
+    return {
+        f"{space}.{name}": (id(value), id(value.__code__))
+        if isinstance(value, FunctionType)
+        else (id(value),)
+        for space, names in spaces.items()
+        for name, value in names.items()
+    }
