@@ -68,12 +68,20 @@ def activate(
     _configure_logging()
     view = environment.choose(view, VIEWS, "view") if view else environment.read(environment.VIEW)
     fallback = fallback or environment.read(environment.FALLBACK) or "cpu"
+    backend = backend or environment.read(environment.BACKEND)
+    off = environment.read_flag(environment.NO_PATCH)
+    if not off:
+        # Outside the lock: importing torch may itself activate, through the inherited setting.
+        _import_torch()
     with _lock:
         if _active is not None:
             _check_same(_active, backend, view)
             _depth += 1
             return _active
-        _active = _activate(backend, view or NATIVE, fallback, strict=strict, trace=trace)
+        if off:
+            _active = _inert(view or NATIVE)
+        else:
+            _active = _activate(backend, view or NATIVE, fallback, strict=strict, trace=trace)
         _depth = 1
         for warning in _active.warnings:
             _log.warning("%s", warning)
@@ -106,9 +114,9 @@ def current() -> Activation | None:
 
 
 def _check_same(active: Activation, backend: str | None, view: str | None) -> None:
-    if backend not in (None, active.backend.name):
+    if backend not in (None, active.requested):
         raise AlreadyActiveError(
-            f"Backend {active.backend.name!r} is active; {backend!r} cannot be added to it.",
+            f"Backend {active.requested!r} is active; {backend!r} cannot be added to it.",
             hint="Call cuda_morph.deactivate() first. One process has one active backend.",
         )
     if view not in (None, active.view):
@@ -121,16 +129,13 @@ def _check_same(active: Activation, backend: str | None, view: str | None) -> No
 def _activate(
     requested: str | None, view: str, fallback: str, *, strict: bool, trace: bool
 ) -> Activation:
-    from cuda_morph.builtin.cuda import BACKEND as REAL_CUDA
     from cuda_morph.selection import select_backend
 
-    if environment.read_flag(environment.NO_PATCH):
-        return Activation(backend=REAL_CUDA, view=view, tier=OFF)
-    _import_torch()
     selection = select_backend(requested, fallback=fallback)
-    if selection.backend.name == REAL_CUDA.name:
+    if selection.passthrough:
         return Activation(
             backend=selection.backend,
+            requested=selection.plugin,
             view=view,
             tier=PASSTHROUGH,
             device_count=selection.detection.device_count,
@@ -160,6 +165,13 @@ def _activate(
     return activation
 
 
+def _inert(view: str) -> Activation:
+    """Returns the manifest of an activation that the environment switched off."""
+    from cuda_morph.builtin.cuda import BACKEND
+
+    return Activation(backend=BACKEND, requested=BACKEND.name, view=view, tier=OFF)
+
+
 def _import_torch() -> None:
     try:
         importlib.import_module("torch")
@@ -176,15 +188,14 @@ def _build(
     from cuda_morph import bridges
     from cuda_morph.device import layer
     from cuda_morph.interception.choice import apply_best_tier
-    from cuda_morph.plugins import collect
+    from cuda_morph.plugins import device_mapping
     from cuda_morph.views import ViewPolicy
 
     backend = selection.backend
-    (_, mapping), *_ = collect("cuda_morph_device_mapping", plugin=backend.name)
+    mapping = device_mapping(selection.plugin)
     runtime = _runtime(mapping)
     policy = ViewPolicy(view, mapping.target, backend.native_libraries)
     target = _target(mapping, policy)
-    choice = apply_best_tier(target, journal, environment.read(environment.TIER))
     context = layer.LayerContext(
         journal=journal,
         runtime=runtime,
@@ -192,10 +203,14 @@ def _build(
         backend=backend,
         count_calls=usage.wrap,
     )
+    # The layer comes first: creating a tensor for the tier's self-test calls torch.cuda.
     rows = layer.apply(context)
+    choice = apply_best_tier(target, journal, environment.read(environment.TIER))
     bridges.apply(context, target)
+    personality = f":{selection.personality}" if selection.personality else ""
     return Activation(
         backend=backend,
+        requested=selection.plugin + personality,
         view=view,
         tier=choice.tier.name,
         device_count=runtime.device_count(),
@@ -269,7 +284,7 @@ def _leave_to_children(journal: Journal, activation: Activation, fallback: str) 
     from cuda_morph.inheritance import encode
 
     value = encode(
-        backend=activation.backend.name,
+        backend=activation.requested,
         view=activation.view,
         fallback=fallback,
         tier=environment.read(environment.TIER),

@@ -40,6 +40,8 @@ class Activation:
     """
 
     backend: Backend
+    requested: str
+    """What `activate` would be given to get the same: plugin name, with personality if any."""
     view: str
     tier: str
     device_count: int = 0

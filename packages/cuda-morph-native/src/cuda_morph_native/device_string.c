@@ -111,6 +111,7 @@ typedef struct {
     const char *strings;
     const ElfW(Rela) *plt, *relocations;
     size_t plt_size, relocations_size;
+    size_t relative; /* leading relocations that name no symbol: most of them */
     int needs_c10;
 } DynamicTable;
 
@@ -131,6 +132,7 @@ static int read_dynamic_table(struct dl_phdr_info *info, DynamicTable *table) {
             case DT_PLTRELSZ: table->plt_size = entry->d_un.d_val; break;
             case DT_RELA: table->relocations = pointer; break;
             case DT_RELASZ: table->relocations_size = entry->d_un.d_val; break;
+            case DT_RELACOUNT: table->relative = entry->d_un.d_val; break;
             default: break;
         }
     }
@@ -167,8 +169,8 @@ static int add_slot(Slot *slots, int *count, struct dl_phdr_info *info, size_t o
 }
 
 static void collect(struct dl_phdr_info *info, const DynamicTable *table, const ElfW(Rela) *entries,
-                    size_t size) {
-    for (size_t i = 0; entries && i < size / sizeof *entries; i++) {
+                    size_t size, size_t first) {
+    for (size_t i = first; entries && i < size / sizeof *entries; i++) {
         unsigned long kind = ELF64_R_TYPE(entries[i].r_info);
         if (kind != RELOCATION_JUMP_SLOT && kind != RELOCATION_GLOB_DAT) continue;
         const char *name =
@@ -188,8 +190,8 @@ static int scan_object(struct dl_phdr_info *info, size_t size, void *unused) {
     (void)unused;
     DynamicTable table;
     if (!read_dynamic_table(info, &table) || !table.needs_c10) return 0;
-    collect(info, &table, table.plt, table.plt_size);
-    collect(info, &table, table.relocations, table.relocations_size);
+    collect(info, &table, table.plt, table.plt_size, 0);
+    collect(info, &table, table.relocations, table.relocations_size, table.relative);
     return 0;
 }
 

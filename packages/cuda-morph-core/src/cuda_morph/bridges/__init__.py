@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
 def apply(context: LayerContext, target: Target) -> None:
     """Applies every bridge that the target needs; all changes go to the context's journal."""
-    from cuda_morph.bridges import serialization
+    from cuda_morph.bridges import record_stream, serialization
 
     serialization.apply(context, target)
+    if target.device_type == "cpu":
+        record_stream.apply(context.journal)
