@@ -16,7 +16,7 @@ from cuda_morph.errors import (
     MorphError,
     TorchMissingError,
 )
-from cuda_morph.manifest import OFF, PASSTHROUGH, Activation, MappingRow
+from cuda_morph.manifest import OFF, PASSTHROUGH, Activation
 from cuda_morph.views import NATIVE, VIEWS
 
 if TYPE_CHECKING:
@@ -214,10 +214,7 @@ def _build(
         view=view,
         tier=choice.tier.name,
         device_count=runtime.device_count(),
-        rows=tuple(
-            MappingRow(name=row.name, treatment=row.treatment, target=row.how, note=row.note)
-            for row in rows
-        ),
+        rows=rows,
         limits=choice.tier.limits(target) + _view_limits(target),
         tier_reasons=choice.reasons,
         warnings=tuple(selection.warnings),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from cuda_morph.records import Backend, Treatment
 
 if TYPE_CHECKING:
+    from cuda_morph.api_table import ApiRow
     from cuda_morph.patching import Journal
     from cuda_morph.usage import UsageCounter
 
@@ -16,16 +17,6 @@ PASSTHROUGH = "passthrough"
 """Tier of an activation that changes nothing because real CUDA is there."""
 OFF = "off"
 """Tier of an activation that CUDA_MORPH_NO_PATCH switched off."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MappingRow:
-    """One CUDA name and what happens to it."""
-
-    name: str
-    treatment: Treatment
-    target: str
-    note: str = ""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -45,7 +36,8 @@ class Activation:
     view: str
     tier: str
     device_count: int = 0
-    rows: tuple[MappingRow, ...] = ()
+    rows: tuple[ApiRow, ...] = ()
+    """Every CUDA name and its treatment."""
     limits: tuple[str, ...] = ()
     """What this combination of tier, view and backend does not give."""
     tier_reasons: dict[str, str] = field(default_factory=dict)

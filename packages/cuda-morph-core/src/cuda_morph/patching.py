@@ -69,6 +69,19 @@ class Journal:
         mapping[key] = value
         self._undo.append(undo)
 
+    def update_mapping(self, mapping: dict[Any, Any], items: dict[Any, Any]) -> None:
+        """Sets many items of a mapping as one reversible change."""
+        previous = {key: mapping[key] for key in items if key in mapping}
+        added = [key for key in items if key not in previous]
+
+        def undo() -> None:
+            mapping.update(previous)
+            for key in added:
+                mapping.pop(key, None)
+
+        mapping.update(items)
+        self._undo.append(undo)
+
     def redirect_function(self, function: types.FunctionType, target: Callable[..., Any]) -> None:
         """Makes `function` call `target` while staying the same object.
 
@@ -81,10 +94,12 @@ class Journal:
         """
         original = function.__code__
         alias = f"_cuda_morph_{function.__qualname__.replace('.', '_')}"
-        self.set_item(function.__globals__, alias, target)
+        namespace = function.__globals__
+        namespace[alias] = target
 
         def undo() -> None:
             function.__code__ = original
+            namespace.pop(alias, None)
 
         function.__code__ = _forwarding_code(original, alias)
         self._undo.append(undo)

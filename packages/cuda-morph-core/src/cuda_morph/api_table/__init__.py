@@ -6,15 +6,16 @@ Runtime, ``explain``, the docs and the tests all read ``cuda_api.json`` through 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from functools import lru_cache
-from importlib import resources
+from pathlib import Path
+from typing import NamedTuple
 
 from cuda_morph.records import Treatment
 
+_DATA = Path(__file__).with_name("cuda_api.json")
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApiRow:
+
+class ApiRow(NamedTuple):
     """One CUDA name."""
 
     name: str
@@ -32,11 +33,11 @@ class ApiRow:
 @lru_cache(maxsize=1)
 def load() -> tuple[ApiRow, ...]:
     """Returns all rows, sorted by name."""
-    text = resources.files(__package__).joinpath("cuda_api.json").read_text(encoding="utf-8")
-    return tuple(
-        ApiRow(**{**row, "treatment": Treatment(row["treatment"])})
-        for row in json.loads(text)["rows"]
-    )
+    treatments = {treatment.value: treatment for treatment in Treatment}
+    rows = json.loads(_DATA.read_text(encoding="utf-8"))["rows"]
+    for row in rows:
+        row["treatment"] = treatments[row["treatment"]]
+    return tuple(ApiRow(**row) for row in rows)
 
 
 @lru_cache(maxsize=1)
@@ -45,6 +46,7 @@ def by_name() -> dict[str, ApiRow]:
     return {row.name: row for row in load()}
 
 
+@lru_cache(maxsize=8)
 def rows_answered_by(how: str) -> tuple[ApiRow, ...]:
     """Returns the rows with that `ApiRow.how`."""
     return tuple(row for row in load() if row.how == how)

@@ -58,13 +58,12 @@ def _supply_c_functions(context: LayerContext) -> None:
         if row.kind == "c_function":
             name = row.name.rpartition(".")[2]
             supplied[name] = refusal(row.name, row.note, row.replacement, context.backend)
-    early = [vars(module) for module in _cuda_modules()]
-    for name, function in supplied.items():
-        context.journal.set_item(vars(torch._C), name, function)
+    context.journal.update_mapping(vars(torch._C), supplied)
+    for module in _cuda_modules():
         # Names that a module of torch.cuda imported from torch._C before we came.
-        for namespace in early:
-            if name in namespace:
-                context.journal.set_item(namespace, name, function)
+        early = {name: supplied[name] for name in vars(module).keys() & supplied.keys()}
+        if early:
+            context.journal.update_mapping(vars(module), early)
 
 
 def _cuda_modules() -> Iterable[types.ModuleType]:
@@ -87,8 +86,7 @@ def _supply_state(context: LayerContext) -> None:
         "Stream": runtime.stream_class,
         "Event": runtime.event_class,
     }
-    for name, value in state.items():
-        journal.set_attribute(torch.cuda, name, value)
+    journal.update_mapping(vars(torch.cuda), state)
     for name in ("Stream", "Event"):
         journal.set_attribute(torch.cuda.streams, name, state[name])
         for module in (torch.cuda.graphs, torch.cuda.memory, torch.cuda.green_contexts):
