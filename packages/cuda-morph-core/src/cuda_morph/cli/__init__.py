@@ -1,0 +1,1 @@
+"""The ``cuda-morph`` command line. Importing it imports neither click nor torch."""

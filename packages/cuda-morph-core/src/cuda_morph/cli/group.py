@@ -1,0 +1,60 @@
+"""The command group: commands are listed from a table and imported when they are run."""
+
+from __future__ import annotations
+
+import importlib
+
+import click
+
+COMMANDS = {
+    "info": ("cuda_morph.cli.info:info", "Show versions, settings and what is active."),
+    "plugins": ("cuda_morph.cli.plugins:plugins", "Show every plugin and its state."),
+    "run": ("cuda_morph.cli.run:run", "Run an unchanged CUDA program on another accelerator."),
+}
+"""Command name to where it lives and what the overview says about it."""
+
+
+class LazyGroup(click.Group):
+    """A group whose overview imports no command."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """Returns the names of all commands."""
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """Imports one command."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, attribute = COMMANDS[cmd_name][0].partition(":")
+        command: click.Command = getattr(importlib.import_module(module), attribute)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes the overview from the table."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, COMMANDS[name][1]) for name in self.list_commands(ctx)])
+
+
+def _show_version(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
+    if not wanted or ctx.resilient_parsing:
+        return
+    from cuda_morph import get_version
+
+    click.echo(f"cuda-morph {get_version()}")
+    ctx.exit()
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_version,
+    help="Show the version and exit.",
+)
+def cli() -> None:
+    """Run unchanged CUDA PyTorch code on any accelerator.
+
+    Exit codes: 0 clean, 1 findings, 2 error; run keeps the exit code of its program.
+    """

@@ -1,0 +1,62 @@
+"""Tables and key-value lists: rich on a terminal, aligned plain text elsewhere."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+format_option = click.option(
+    "--format",
+    "output_format",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="How to write the answer.",
+)
+"""The ``--format`` option of every command that reports something."""
+
+
+def write_json(value: Any) -> None:
+    """Writes one JSON document to standard output."""
+    click.echo(json.dumps(value, indent=2, sort_keys=False))
+
+
+def write_pairs(pairs: Iterable[tuple[str, str]]) -> None:
+    """Writes labelled lines, one fact each."""
+    lines = list(pairs)
+    width = max((len(label) for label, _ in lines), default=0)
+    for label, text in lines:
+        click.echo(f"{label:<{width}}  {text}".rstrip())
+
+
+def write_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Writes a table with a heading."""
+    if sys.stdout.isatty() and _write_rich(columns, rows):
+        return
+    widths = [max(len(row[i]) for row in [columns, *rows]) for i in range(len(columns))]
+    for row in [columns, *rows]:
+        cells = (f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
+        click.echo("  ".join(cells).rstrip())
+
+
+def _write_rich(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+    """Returns False where rich is not installed."""
+    try:
+        from rich.console import Console
+        from rich.table import Table
+        from rich.text import Text
+    except ImportError:
+        return False
+    table = Table()
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    Console().print(table)  # rich itself honours NO_COLOR
+    return True

@@ -1,0 +1,121 @@
+"""The report of a run: what was done to the program, as JSON."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import platform
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cuda_morph import get_version
+from cuda_morph.errors import MorphError
+from cuda_morph.torch_facts import torch_version
+
+if TYPE_CHECKING:
+    from cuda_morph.launcher.program import Program
+    from cuda_morph.manifest import Activation
+
+SCHEMA = 1
+"""Version of the report's fields; a new field does not raise it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """How a run ended."""
+
+    program: Program
+    exit_code: int
+    seconds: float
+    activation: Activation | None
+    """``None``: the program never imported torch, or the activation failed."""
+    error: BaseException | None = None
+    children_inherit: bool | None = None
+    """Whether PyTorch would activate cuda-morph in child processes; ``None`` without torch."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Returns the report in JSON-ready form."""
+        activation = self.activation
+        return {
+            "schema": SCHEMA,
+            "cuda_morph": get_version(),
+            "python": platform.python_version(),
+            "torch": torch_version(),
+            "kind": self.program.kind,
+            "argv": list(self.program.command),
+            "exit_code": self.exit_code,
+            "wall_seconds": round(self.seconds, 6),
+            "simulated": None if activation is None else activation.backend.simulated,
+            "children_inherit": self.children_inherit,
+            "error": None if self.error is None else str(self.error),
+            "activation": None if activation is None else activation.as_dict(),
+            "usage": [
+                {"name": name, "treatment": treatment, "calls": calls}
+                for name, treatment, calls in (activation.usage() if activation else ())
+            ],
+        }
+
+
+class Target:
+    """The file that receives the report. It is checked before the program runs.
+
+    Args:
+        path: Where the report goes; a pipe or device is written to directly.
+
+    Raises:
+        MorphError: The report could not be written there.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = Path(os.path.abspath(path))  # noqa: PTH100 - the program may change directory
+        self._direct = self.path.exists() and not self.path.is_file()
+        try:
+            if self.path.is_dir():
+                raise IsADirectoryError(None, "Is a directory")
+            if self.path.exists() and not os.access(self.path, os.W_OK):
+                raise PermissionError(None, "Permission denied")
+            if not self._direct:
+                self._temporary().unlink()
+        except OSError as error:
+            raise self._unwritable(error) from error
+
+    def write(self, outcome: Outcome) -> None:
+        """Writes the whole report or leaves the file as it was; a failure is one line."""
+        text = json.dumps(outcome.as_dict(), indent=2) + "\n"
+        temporary = None
+        try:
+            if self._direct:
+                self.path.write_text(text, encoding="utf-8")
+                return
+            temporary = self._temporary()
+            temporary.write_text(text, encoding="utf-8")
+            temporary.chmod(0o666 & ~_umask())
+            temporary.replace(self.path)
+        except OSError as error:
+            if temporary is not None:
+                with contextlib.suppress(OSError):
+                    temporary.unlink()
+            sys.stderr.write(f"cuda-morph: {self._unwritable(error)}\n")
+
+    def _temporary(self) -> Path:
+        descriptor, name = tempfile.mkstemp(prefix=f".{self.path.name}.", dir=self.path.parent)
+        os.close(descriptor)
+        return Path(name)
+
+    def _unwritable(self, error: OSError) -> MorphError:
+        return MorphError(
+            f"the report cannot be written to {str(self.path)!r}: {error.strerror or error}.",
+            hint="Name a file in a directory that exists and that you may write to.",
+            code="CM-E15",
+        )
+
+
+def _umask() -> int:
+    """Returns the mask that an ordinarily created file would have had."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
