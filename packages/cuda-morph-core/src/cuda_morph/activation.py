@@ -16,16 +16,18 @@ from cuda_morph.errors import (
     MorphError,
     TorchMissingError,
 )
+from cuda_morph.inheritance import encode
 from cuda_morph.manifest import OFF, PASSTHROUGH, Activation
-from cuda_morph.views import NATIVE, VIEWS
+from cuda_morph.patching import Journal
+from cuda_morph.plugins import device_mapping
+from cuda_morph.selection import Selection, select_backend
+from cuda_morph.usage import UsageCounter
+from cuda_morph.views import NATIVE, VIEWS, ViewPolicy
 
 if TYPE_CHECKING:
     from cuda_morph.device.protocol import DeviceRuntime
     from cuda_morph.interception.tier import Target
-    from cuda_morph.patching import Journal
     from cuda_morph.records import DeviceMapping
-    from cuda_morph.selection import Selection
-    from cuda_morph.usage import UsageCounter
 
 _log = logging.getLogger("cuda_morph")
 _lock = threading.RLock()
@@ -129,8 +131,6 @@ def _check_same(active: Activation, backend: str | None, view: str | None) -> No
 def _activate(
     requested: str | None, view: str, fallback: str, *, strict: bool, trace: bool
 ) -> Activation:
-    from cuda_morph.selection import select_backend
-
     selection = select_backend(requested, fallback=fallback)
     if selection.passthrough:
         return Activation(
@@ -140,9 +140,6 @@ def _activate(
             tier=PASSTHROUGH,
             device_count=selection.detection.device_count,
         )
-    from cuda_morph.patching import Journal
-    from cuda_morph.usage import UsageCounter
-
     journal = Journal()
     try:
         activation = _build(selection, view, journal, UsageCounter(enabled=trace))
@@ -188,8 +185,6 @@ def _build(
     from cuda_morph import bridges
     from cuda_morph.device import layer
     from cuda_morph.interception.choice import apply_best_tier
-    from cuda_morph.plugins import device_mapping
-    from cuda_morph.views import ViewPolicy
 
     backend = selection.backend
     mapping = device_mapping(selection.plugin)
@@ -239,7 +234,7 @@ def _runtime(mapping: DeviceMapping) -> DeviceRuntime:
     return AcceleratorRuntime(mapping.target, module, mapping.compute_capability)
 
 
-def _target(mapping: DeviceMapping, policy: Any) -> Target:
+def _target(mapping: DeviceMapping, policy: ViewPolicy) -> Target:
     import torch
 
     from cuda_morph.interception.tier import Target
@@ -278,8 +273,6 @@ def _refuse_limits(activation: Activation) -> None:
 
 def _leave_to_children(journal: Journal, activation: Activation, fallback: str) -> None:
     """Lets child processes inherit the activation through the environment."""
-    from cuda_morph.inheritance import encode
-
     value = encode(
         backend=activation.requested,
         view=activation.view,

@@ -10,8 +10,8 @@ another thread could leave wrong.
 from __future__ import annotations
 
 import logging
+import os
 import sys
-import sysconfig
 from types import FrameType
 
 from cuda_morph.torch_facts import INTERNAL_CUDA_READERS
@@ -21,7 +21,8 @@ CUDA = "cuda"
 VIEWS = (NATIVE, CUDA)
 
 _log = logging.getLogger("cuda_morph")
-_LIBRARIES = tuple({sysconfig.get_path("purelib"), sysconfig.get_path("stdlib")})
+_STDLIB = os.path.dirname(os.__file__)  # noqa: PTH120 - compared with raw co_filename strings
+_SITE_PACKAGES = ("site-packages", "dist-packages")
 
 
 def package_of(frame: FrameType | None) -> str:
@@ -78,4 +79,6 @@ class ViewPolicy:
 
 def _is_user_code(frame: FrameType) -> bool:
     filename = frame.f_code.co_filename
-    return not filename.startswith(_LIBRARIES) and package_of(frame) not in {"torch", "cuda_morph"}
+    if filename.startswith(_STDLIB) or any(part in filename for part in _SITE_PACKAGES):
+        return False
+    return package_of(frame) not in {"torch", "cuda_morph"}

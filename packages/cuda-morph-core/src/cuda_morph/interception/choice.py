@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib import import_module
 
 from cuda_morph.errors import TierError
-from cuda_morph.interception.native_tier import NativeTier
 from cuda_morph.interception.self_test import prove
-from cuda_morph.interception.table_tier import TableTier
 from cuda_morph.interception.tier import Target, Tier
-from cuda_morph.interception.wrapper_tier import WrapperTier
 from cuda_morph.patching import Journal
 
-TIERS: tuple[Tier, ...] = (NativeTier(), TableTier(), WrapperTier())
-"""Fastest first."""
+TIERS = {
+    "T0": "cuda_morph.interception.native_tier:NativeTier",
+    "T1": "cuda_morph.interception.table_tier:TableTier",
+    "T3": "cuda_morph.interception.wrapper_tier:WrapperTier",
+}
+"""Fastest first; each is imported only when it is tried."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,9 +38,11 @@ def apply_best_tier(target: Target, journal: Journal, forced: str | None = None)
         TierError: No tier works, or the forced one does not.
     """
     reasons: dict[str, str] = {}
-    for tier in TIERS:
-        if forced is not None and tier.name != forced:
+    for name, home in TIERS.items():
+        if forced is not None and name != forced:
             continue
+        module, _, class_name = home.partition(":")
+        tier: Tier = getattr(import_module(module), class_name)()
         obstacle = tier.obstacle(target)
         if not obstacle:
             attempt = Journal()
