@@ -101,8 +101,9 @@ def _real_cuda_devices() -> int:
     if getattr(version, "cuda", None) is None and getattr(version, "hip", None) is None:
         return 0
     count = getattr(torch._C, "_cuda_getDeviceCount", None)
-    # While a backend is active this name is ours; only the compiled one in torch is the truth.
-    if not isinstance(count, types.BuiltinFunctionType) or count.__module__ != "torch._C":
+    # While a backend is active this name is ours, in Python or compiled; only torch's own counts.
+    own = str(getattr(count, "__module__", "")).startswith("cuda_morph")
+    if own or not isinstance(count, types.BuiltinFunctionType):
         return 0
     try:
         return int(count())

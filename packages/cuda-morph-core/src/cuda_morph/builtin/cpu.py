@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -34,7 +35,8 @@ def cuda_morph_backend() -> Backend:
 @hookimpl
 def cuda_morph_detect() -> Detection:
     """The processor is there whenever PyTorch is; PyTorch is looked for and not imported."""
-    if find_spec("torch") is None:
+    # A loaded module counts as it is: looking for one without a spec would raise.
+    if sys.modules.get("torch") is None and find_spec("torch") is None:
         return Detection(available=False, reason="PyTorch is not installed")
     return Detection(available=True, device_count=1)
 
