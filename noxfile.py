@@ -75,7 +75,25 @@ def demo(session: nox.Session) -> None:
     install_torch(session)
     siblings = [str(member) for member in PACKAGES if member != META]
     session.install(TORCH, *siblings, f"{META}[sim]", *GROUPS["demo"])
-    session.run("python", "examples/demo.py", *session.posargs)
+
+    training = "examples/train_char_gpt.py"
+    show("1. A training program written for CUDA, as it stands", f"python {training}")
+    output = session.run("python", training, success_codes=[0, 1], silent=True)
+    print((output or "").strip().splitlines()[-1])
+
+    on_sim = ["cuda-morph", "run", "--backend", "sim"]
+    show("2. The same file on a simulated accelerator", f"{' '.join(on_sim)} {training}")
+    session.run(*on_sim, training, *session.posargs)
+
+    inference = "examples/inference_transformers.py"
+    show("3. Text generation with transformers", f"{' '.join(on_sim)} {inference}")
+    session.run(*on_sim, inference)
+    session.run("python", "examples/check_same_tokens.py", "--backend", "sim")
+
+
+def show(heading: str, command: str) -> None:
+    """Print the heading of one part of the demo and the command that a user would type."""
+    print(f"\n\033[1m{heading}\033[0m\n$ {command}\n", flush=True)
 
 
 @nox.session
