@@ -69,11 +69,14 @@ class FakeSite:
         dist: str | None = None,
         version: str = "1.0",
         attribute: str = "",
+        module: str = "",
     ) -> str:
         """Writes a module and the metadata of a distribution; returns the module's name."""
         dist = dist or f"cuda-morph-{name}"
-        module = f"fake_{dist}_{name}".replace("-", "_")
-        (self.root / f"{module}.py").write_text(source(name) if code is None else code)
+        module = module or f"fake_{dist}_{name}".replace("-", "_")
+        file = self.root / f"{module.replace('.', '/')}.py"
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(source(name) if code is None else code)
         info = self.root / f"{dist.replace('-', '_')}-{version}.dist-info"
         info.mkdir()
         (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {dist}\nVersion: {version}\n")
@@ -109,3 +112,4 @@ class FakeSite:
         """Forgets the modules that were imported from here."""
         for module in self.modules:
             sys.modules.pop(module, None)
+            sys.modules.pop(module.partition(".")[0], None)
