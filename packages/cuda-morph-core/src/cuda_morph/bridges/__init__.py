@@ -11,8 +11,11 @@ if TYPE_CHECKING:
 
 def apply(context: LayerContext, target: Target) -> None:
     """Applies every bridge that the target needs; all changes go to the context's journal."""
-    from cuda_morph.bridges import record_stream, serialization
+    from cuda_morph.bridges import serialization
 
     serialization.apply(context, target)
     if target.device_type == "cpu":
+        from cuda_morph.bridges import functional_tensor, record_stream
+
         record_stream.apply(context.journal)
+        functional_tensor.apply(context.journal, target)
