@@ -1,0 +1,139 @@
+#include "host_block.h"
+
+#include "memory.h"
+
+#include <c10/core/CPUAllocator.h>
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+
+namespace cuda_morph_sim {
+namespace {
+
+bool guarded_addresses = false;
+
+// Adoption replaces a storage's DataPtr; two threads may meet the same foreign storage.
+std::mutex& adoption_mutex = *new std::mutex();
+
+} // namespace
+
+void set_guarded_addresses(bool enabled) {
+  guarded_addresses = enabled;
+}
+
+HostBlock::HostBlock(
+    c10::DataPtr&& host_data,
+    size_t nbytes,
+    c10::DeviceIndex device,
+    size_t charged)
+    : c10::StorageImpl(
+          c10::StorageImpl::use_byte_size_t(),
+          nbytes,
+          std::move(host_data),
+          c10::GetCPUAllocator(),
+          /*resizable=*/true),
+      device_(device),
+      charged_(charged) {
+  if (guarded_addresses) {
+    map_guard();
+  }
+}
+
+HostBlock::~HostBlock() {
+  unmap_guard();
+  memory::release(device_, charged_);
+}
+
+void HostBlock::map_guard() {
+  guard_nbytes_ = std::max<size_t>(nbytes(), 1);
+  void* address = mmap(
+      nullptr, guard_nbytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  guard_address_ = address == MAP_FAILED ? nullptr : address;
+}
+
+void HostBlock::unmap_guard() noexcept {
+  if (guard_address_ != nullptr) {
+    munmap(guard_address_, guard_nbytes_);
+    guard_address_ = nullptr;
+  }
+}
+
+void HostBlock::follow_resize() {
+  const size_t now = nbytes();
+  if (now != charged_) {
+    memory::release(device_, charged_);
+    charged_ = 0;
+    memory::charge(device_, now);
+    charged_ = now;
+  }
+  if (guarded_addresses) {
+    unmap_guard();
+    map_guard();
+  }
+}
+
+HostBlockRef allocate_block(size_t nbytes, c10::DeviceIndex device) {
+  // The books come first: a refused allocation must not touch the host's memory.
+  memory::charge(device, nbytes);
+  c10::DataPtr data;
+  try {
+    data = c10::GetCPUAllocator()->allocate(nbytes);
+  } catch (const std::exception&) {
+    memory::release(device, nbytes);
+    memory::throw_out_of_memory(device, nbytes);
+  }
+  return c10::make_intrusive<HostBlock>(std::move(data), nbytes, device, nbytes);
+}
+
+void release_block(void* block) {
+  c10::raw::intrusive_ptr::decref(static_cast<HostBlock*>(block));
+}
+
+c10::DataPtr device_data_ptr(HostBlockRef block) {
+  const c10::Device device(kDeviceType, block->device_index());
+  void* address = block->device_address();
+  return {address, block.release(), &release_block, device};
+}
+
+HostBlock* adopt_storage(c10::StorageImpl& storage, c10::DeviceIndex device, bool charged) {
+  std::lock_guard<std::mutex> lock(adoption_mutex);
+  if (auto* block = block_of(storage)) {
+    return block;
+  }
+  const size_t nbytes = storage.nbytes();
+  if (charged) {
+    memory::charge(device, nbytes);
+  }
+  auto data = storage.set_data_ptr(c10::DataPtr());
+  data.unsafe_set_device(c10::Device(c10::kCPU));
+  auto block = c10::make_intrusive<HostBlock>(std::move(data), nbytes, device, charged ? nbytes : 0);
+  auto* raw = block.get();
+  storage.set_data_ptr_noswap(device_data_ptr(std::move(block)));
+  return raw;
+}
+
+void follow_block(c10::StorageImpl& storage, HostBlock& block) {
+  block.follow_resize();
+  auto kept = c10::intrusive_ptr<HostBlock>::reclaim_copy(&block);
+  storage.set_data_ptr_noswap(device_data_ptr(std::move(kept)));
+  storage.set_nbytes(block.nbytes());
+}
+
+void resize_device_storage(c10::StorageImpl& storage, size_t nbytes) {
+  auto* old_block = block_of(storage);
+  if (old_block == nullptr) {
+    old_block = adopt_storage(storage, storage.device().index(), /*charged=*/false);
+  }
+  auto block = allocate_block(nbytes, old_block->device_index());
+  const auto kept = std::min(nbytes, storage.nbytes());
+  if (kept > 0) {
+    std::memcpy(block->mutable_data(), old_block->data(), kept);
+  }
+  storage.set_data_ptr_noswap(device_data_ptr(std::move(block)));
+  storage.set_nbytes(nbytes);
+}
+
+} // namespace cuda_morph_sim

@@ -1,0 +1,86 @@
+"""Loads the simulated device into PyTorch: once per process, under a name of the caller's choice."""
+
+from __future__ import annotations
+
+import importlib.util
+import threading
+from importlib.machinery import ExtensionFileLoader
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch  # noqa: TID253 - whoever loads a device has PyTorch loaded
+
+from cuda_morph.errors import AlreadyActiveError
+from cuda_morph_sim import build
+from cuda_morph_sim.settings import read_settings
+
+_UNNAMED = "privateuseone"
+
+_lock = threading.Lock()
+_loaded: ModuleType | None = None
+_loaded_name = ""
+
+
+def load(name: str = "sim") -> ModuleType:
+    """Build the device if need be, load it and register it with PyTorch.
+
+    Args:
+        name: The device type as PyTorch prints it; the device module is ``torch.<name>``.
+
+    Returns:
+        The device module.
+
+    Raises:
+        AlreadyActiveError: PyTorch's slot for an out-of-tree device is taken in this process.
+        MorphError: The device cannot be built (``CM-E12``) or an environment variable is not
+            understood (``CM-E06``).
+    """
+    global _loaded, _loaded_name
+    with _lock:
+        if _loaded is not None:
+            if name != _loaded_name:
+                raise _taken(name, f"the simulated device is loaded as {_loaded_name!r}")
+            return _loaded
+        present = torch._C._get_privateuse1_backend_name()
+        if present != _UNNAMED:
+            raise _taken(name, f"{present!r} holds it")
+        settings = read_settings()
+        native = _import_native(build.ensure_built())
+        native.register_backend(settings.devices, settings.memory, settings.guarded)
+        torch.utils.rename_privateuse1_backend(name)
+        from cuda_morph_sim import device_module
+
+        module = device_module.make_module(name, native)
+        torch._register_device_module(name, module)
+        torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)
+        device_module.follow_distributed(native)
+        _loaded, _loaded_name = module, name
+        return module
+
+
+def loaded_module() -> ModuleType | None:
+    """The device module if the device is loaded in this process.
+
+    Returns:
+        The module, or ``None``.
+    """
+    return _loaded
+
+
+def _taken(name: str, why: str) -> AlreadyActiveError:
+    return AlreadyActiveError(
+        f"The simulated device cannot be loaded as {name!r}: PyTorch has one place for an "
+        f"out-of-tree device per process, and {why}.",
+        hint="Start a new process for the simulated device.",
+    )
+
+
+def _import_native(path: Path) -> Any:
+    loader = ExtensionFileLoader("cuda_morph_sim._native", str(path))
+    spec = importlib.util.spec_from_file_location(loader.name, path, loader=loader)
+    if spec is None:
+        raise ImportError(f"cannot import {path}")
+    module = importlib.util.module_from_spec(spec)
+    loader.exec_module(module)
+    return module

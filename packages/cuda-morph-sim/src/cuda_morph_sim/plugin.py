@@ -1,0 +1,93 @@
+"""The plugin's hooks. Importing this module imports neither torch nor the device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from cuda_morph.errors import SettingError
+from cuda_morph.hookspecs import hookimpl
+from cuda_morph.records import (
+    Backend,
+    CapabilityClaim,
+    Detection,
+    DeviceMapping,
+    DtypeSupport,
+)
+from cuda_morph_sim import build, claims, toolchain
+from cuda_morph_sim.settings import read_settings
+
+NAME = "sim"
+COMPUTE_CAPABILITY = (8, 0)
+
+
+@hookimpl
+def cuda_morph_backend() -> Backend:
+    """Identity of the simulated accelerator."""
+    return Backend(
+        name=NAME,
+        display_name="Simulated accelerator",
+        vendor="cuda-morph",
+        device_type=NAME,
+        adapter_module="cuda_morph_sim.device",
+        collective_backend="gloo",
+        runtime_requires=("torch>=2.13",),
+        simulated=True,
+    )
+
+
+@hookimpl
+def cuda_morph_detect() -> Detection:
+    """Whether a build for the present PyTorch exists or can be made."""
+    torch = toolchain.find_torch()
+    if torch is None:
+        return Detection(available=False, reason="PyTorch is not installed.")
+    try:
+        settings = read_settings()
+    except SettingError as error:
+        return Detection(available=False, reason=error.message)
+    details = {"torch": torch.version, "memory": f"{settings.memory} bytes per device"}
+    if build.library_path(torch.version).is_file():
+        return Detection(available=True, device_count=settings.devices, details=details)
+    if toolchain.find_compiler() is None:
+        return Detection(
+            available=False,
+            reason="It is built at first use and no C++ compiler was found.",
+            details=details,
+        )
+    if toolchain.find_python_headers() is None:
+        return Detection(
+            available=False,
+            reason="It is built at first use and Python's headers (Python.h) are missing.",
+            details=details,
+        )
+    details["build"] = "at first use"
+    return Detection(available=True, device_count=settings.devices, details=details)
+
+
+@hookimpl
+def cuda_morph_device_mapping() -> DeviceMapping:
+    """How the simulated device answers for CUDA."""
+    return DeviceMapping(
+        target=NAME,
+        module=f"torch.{NAME}",
+        init=_load,
+        compute_capability=COMPUTE_CAPABILITY,
+    )
+
+
+@hookimpl
+def cuda_morph_capabilities() -> Iterable[CapabilityClaim]:
+    """What the simulated device claims to do."""
+    return claims.CAPABILITIES
+
+
+@hookimpl
+def cuda_morph_dtypes() -> Iterable[DtypeSupport]:
+    """The dtypes of the host are the device's dtypes."""
+    return claims.DTYPES
+
+
+def _load() -> object:
+    from cuda_morph_sim.loader import load
+
+    return load(NAME)
