@@ -108,7 +108,7 @@ def bench(session: nox.Session) -> None:
 def build(session: nox.Session) -> None:
     """Build wheels and sdists of all packages into dist/, then install and test exactly those."""
     install_torch(session)
-    session.install(TORCH, *GROUPS["build"])
+    session.install(TORCH, *GROUPS["build"], *GROUPS["backends"])
     shutil.rmtree(ROOT / "dist", ignore_errors=True)
     session.run("hatch", "build", "--all")
     session.run(
