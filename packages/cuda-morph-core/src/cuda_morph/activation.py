@@ -196,6 +196,7 @@ def _build(
         runtime=runtime,
         policy=policy,
         backend=backend,
+        plugin=selection.plugin,
         count_calls=usage.wrap,
     )
     # The layer comes first: creating a tensor for the tier's self-test calls torch.cuda.

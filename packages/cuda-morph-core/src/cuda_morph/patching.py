@@ -82,7 +82,9 @@ class Journal:
         mapping.update(items)
         self._undo.append(undo)
 
-    def redirect_function(self, function: types.FunctionType, target: Callable[..., Any]) -> None:
+    def redirect_function(
+        self, function: types.FunctionType, target: Callable[..., Any]
+    ) -> Callable[..., Any]:
         """Makes `function` call `target` while staying the same object.
 
         Early imports of the function keep working, and tables keyed by its identity (Dynamo's)
@@ -91,8 +93,19 @@ class Journal:
         Args:
             function: A plain Python function of another library.
             target: Called with the same positional arguments.
+
+        Returns:
+            A function with the original body.
         """
         original = function.__code__
+        unchanged = types.FunctionType(
+            original,
+            function.__globals__,
+            function.__name__,
+            function.__defaults__,
+            function.__closure__,
+        )
+        unchanged.__kwdefaults__ = function.__kwdefaults__
         alias = f"_cuda_morph_{function.__qualname__.replace('.', '_')}"
         namespace = function.__globals__
         namespace[alias] = target
@@ -103,6 +116,7 @@ class Journal:
 
         function.__code__ = _forwarding_code(original, alias)
         self._undo.append(undo)
+        return unchanged
 
     def set_type_attribute(self, owner: type, name: str, value: object) -> None:
         """Sets an attribute of a class that C code declares immutable.

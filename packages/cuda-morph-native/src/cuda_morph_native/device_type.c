@@ -18,6 +18,20 @@ enum { MAX_CACHED = 256 };
 /* at::impl::torch_function_mode_enabled(): a mode must see the call, so it disables the cache. */
 static _Bool (*mode_enabled)(void);
 
+/* The CPU has one device, whose tensors carry no index: "cuda", 0 must equal their device. */
+static int collapse_index;
+
+static int names_cuda(PyObject *const *args, Py_ssize_t count, PyObject *keywords) {
+    PyObject *name = count ? args[0] : NULL;
+    Py_ssize_t named = keywords ? PyTuple_GET_SIZE(keywords) : 0;
+    for (Py_ssize_t i = 0; !name && i < named; i++)
+        if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(keywords, i), "index") != 0)
+            name = args[count + i];
+    if (!name) return 0;
+    if (PyLong_CheckExact(name)) return 1; /* a number alone means the accelerator's device */
+    return PyUnicode_Check(name) && PyUnicode_CompareWithASCIIString(name, "cuda") == 0;
+}
+
 static PyObject *build_device(PyTypeObject *type, PyObject *const *args, Py_ssize_t count,
                               PyObject *keywords) {
     PyObject *positional = PyTuple_New(count), *named = NULL, *result = NULL;
@@ -47,6 +61,10 @@ static PyObject *device_vectorcall(PyObject *type, PyObject *const *args, size_t
         if (PyErr_Occurred()) return NULL;
     }
     PyObject *device = build_device((PyTypeObject *)type, args, count, keywords);
+    if (device && collapse_index && Py_TYPE(device) == device_class &&
+        ((TorchDeviceObject *)device)->device.type == DEVICE_TYPE_CPU &&
+        names_cuda(args, count, keywords))
+        ((TorchDeviceObject *)device)->device.index = -1; /* fresh, nobody has seen it */
     if (device && cacheable && Py_TYPE(device) == device_class &&
         PyDict_GET_SIZE(cached_devices) < MAX_CACHED &&
         PyDict_SetItem(cached_devices, args[0], device) < 0)
@@ -54,12 +72,12 @@ static PyObject *device_vectorcall(PyObject *type, PyObject *const *args, size_t
     return device;
 }
 
-static PyObject *hook_device_class(PyObject *module, PyObject *type) {
+static PyObject *hook_device_class(PyObject *module, PyObject *args) {
     (void)module;
-    if (!PyType_Check(type)) {
-        PyErr_SetString(PyExc_TypeError, "expected the class torch.device");
+    PyObject *type;
+    int collapse;
+    if (!PyArg_ParseTuple(args, "O!p:hook_device_class", &PyType_Type, &type, &collapse))
         return NULL;
-    }
     if (vectorcall_on) Py_RETURN_NONE;
     if (!mode_enabled) {
         void *handle = dlopen("libtorch_cpu.so", RTLD_NOLOAD | RTLD_LAZY);
@@ -73,6 +91,7 @@ static PyObject *hook_device_class(PyObject *module, PyObject *type) {
     original_vectorcall = device_class->tp_vectorcall;
     device_class->tp_vectorcall = device_vectorcall;
     vectorcall_on = 1;
+    collapse_index = collapse;
     PyType_Modified(device_class);
     Py_RETURN_TRUE;
 }
@@ -147,8 +166,8 @@ static PyObject *unmask_device_type(PyObject *module, PyObject *type) {
 }
 
 PyMethodDef device_type_functions[] = {
-    {"hook_device_class", hook_device_class, METH_O,
-     "hook_device_class(torch_device: type) -> bool"},
+    {"hook_device_class", hook_device_class, METH_VARARGS,
+     "hook_device_class(torch_device: type, collapse_cpu_index: bool) -> bool"},
     {"unhook_device_class", unhook_device_class, METH_NOARGS, "unhook_device_class() -> None"},
     {"mask_device_type", mask_device_type, METH_VARARGS,
      "mask_device_type(torch_device: type, device_type: int, native_name: str, by_frame: bool) -> None"},

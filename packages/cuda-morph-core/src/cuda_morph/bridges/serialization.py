@@ -25,6 +25,8 @@ def apply(context: LayerContext, target: Target) -> None:
     count = context.runtime.device_count
 
     def restore(storage: Any, location: str) -> Any:
+        if target.device_type == "cpu" and location.startswith("cpu:"):
+            return storage  # str(torch.device("cuda:0")) where the index is kept (tier T1)
         if not location.startswith("cuda"):
             return None
         index = _index(location)

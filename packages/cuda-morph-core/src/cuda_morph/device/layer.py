@@ -14,7 +14,7 @@ import torch.cuda.comm  # noqa: TID253
 
 from cuda_morph import api_table
 from cuda_morph.api_table import ApiRow
-from cuda_morph.device import c_functions
+from cuda_morph.device import c_functions, comm, legacy_types
 from cuda_morph.device.answers import Answer, answers, refusal
 from cuda_morph.device.lazy_calls import run_queued_calls
 from cuda_morph.device.nvtx import NvtxRanges
@@ -32,6 +32,8 @@ class LayerContext:
     runtime: DeviceRuntime
     policy: ViewPolicy
     backend: Backend
+    plugin: str
+    """Name of the plugin that the backend comes from."""
     count_calls: Callable[[str, Answer], Answer]
     """Wraps an answer so that its calls are counted, or returns it as it is."""
 
@@ -46,6 +48,7 @@ def apply(context: LayerContext) -> tuple[ApiRow, ...]:
     _supply_state(context)
     _redirect_functions(context)
     _refuse_functions(context)
+    legacy_types.apply(context.journal)
     run_queued_calls()
     return api_table.load()
 
@@ -93,6 +96,7 @@ def _supply_state(context: LayerContext) -> None:
             if name in vars(module):
                 journal.set_attribute(module, name, state[name])
     journal.set_attribute(torch.cuda.nvtx, "_nvtx", NvtxRanges())
+    journal.update_mapping(vars(torch._C), comm.c_functions(runtime))
     _early_stream_classes(context)
 
 

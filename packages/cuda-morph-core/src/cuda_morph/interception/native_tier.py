@@ -35,7 +35,7 @@ class NativeTier:
         except (OSError, ValueError) as error:
             raise TierError(f"Tier T0 does not work here: {error}.") from error
         journal.on_rollback(native.unhook_device_class)
-        native.hook_device_class(torch.device)
+        native.hook_device_class(torch.device, target.device_type == "cpu")
         journal.on_rollback(native.unhook_event_class)
         native.hook_event_class(torch.Event)
         if target.masked:
