@@ -92,6 +92,7 @@ def _policy_answers(runtime: DeviceRuntime, backend: Backend) -> dict[str, Answe
         "get_device_capability": get_device_capability,
         "get_gencode_flags": lambda: "",
         "list_gpu_processes": list_gpu_processes,
+        "nccl.version": lambda: (0, 0, 0),
     }
 
 
