@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import sys
 
-from cuda_morph.cli.entry import main
+
+def _start() -> int:
+    path = [*sys.path]
+    if not getattr(sys.flags, "safe_path", bool(sys.flags.isolated)):
+        # Python has put the working directory first. It stays reachable, but a click.py in it
+        # must not stand for the library, as it would not for the installed command.
+        sys.path.append(sys.path.pop(0))
+    from cuda_morph.cli.entry import main
+
+    return main(path=path)
+
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(_start())

@@ -17,16 +17,18 @@ ERROR = 2
 _INTERRUPTED = 130
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None, path: Sequence[str] | None = None) -> int:
     """Runs one command.
 
     Args:
         arguments: Command-line arguments; ``None`` takes those of the process.
+        path: ``sys.path`` as Python had made it, if it was changed since.
 
     Returns:
         The exit code.
     """
     before = set(sys.modules)
+    path = [*sys.path] if path is None else path
     try:
         from cuda_morph.cli.group import cli
     except ModuleNotFoundError as error:
@@ -41,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not callable(result):
         return int(result or 0)
     # A program is started here, below no frame of click, which would handle its exceptions.
-    result(set(sys.modules) - before)
+    result(path, before)
     return 0
 
 

@@ -51,6 +51,8 @@ def _write_rich(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
         from rich.console import Console
         from rich.table import Table
         from rich.text import Text
+
+        from cuda_morph.launcher.closing import color_system
     except ImportError:
         return False
     table = Table()
@@ -58,5 +60,5 @@ def _write_rich(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
         table.add_column(column, overflow="fold")
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
-    Console().print(table)  # rich itself honours NO_COLOR
+    Console(color_system=color_system()).print(table)
     return True

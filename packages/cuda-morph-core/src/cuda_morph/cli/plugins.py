@@ -40,7 +40,7 @@ def cells(row: PluginRow) -> tuple[str, ...]:
     devices = "-" if row.detection is None else str(row.detection.device_count)
     if row.backend is not None and row.backend.simulated:
         devices += " (simulated)"
-    error = f"{type(row.error).__name__}: " if row.error else ""
+    error = type(row.error).__name__ if row.error else ""
     reason = row.reason or (row.detection.reason if row.detection else "")
     return (
         row.name,
@@ -48,5 +48,5 @@ def cells(row: PluginRow) -> tuple[str, ...]:
         f"{row.dist} {row.version or ''}".rstrip(),
         row.spec or "-",
         devices,
-        reason if reason.startswith(error) else f"{error}{reason}",
+        reason if error in reason else f"{error}: {reason}",
     )

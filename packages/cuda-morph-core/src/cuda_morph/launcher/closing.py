@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from cuda_morph.launcher.report import Outcome
+    from cuda_morph.launcher.outcome import Outcome
 
 _ROWS_SHOWN = 20
 
@@ -26,6 +27,11 @@ def say(text: str) -> None:
         sys.stderr.flush()
     except (AttributeError, OSError, ValueError):
         return
+
+
+def color_system() -> Literal["auto"] | None:
+    """Returns rich's setting for colours and styles; ``NO_COLOR`` switches both off."""
+    return None if os.environ.get("NO_COLOR") else "auto"
 
 
 def facts(outcome: Outcome) -> list[tuple[str, str]]:
@@ -87,7 +93,7 @@ def _show_rich(outcome: Outcome, calls: list[tuple[str, str, int]]) -> bool:
         from rich.text import Text
     except ImportError:
         return False
-    console: Any = Console(stderr=True)
+    console = Console(stderr=True, color_system=color_system())
     console.print(Text("cuda-morph: run finished", style="bold"))
     grid = Table.grid(padding=(0, 2))
     for label, text in facts(outcome):

@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Container, Sequence
     from types import TracebackType
 
     from cuda_morph.launcher.program import Prepared
@@ -24,28 +24,28 @@ if TYPE_CHECKING:
 _run_module: Any = runpy._run_module_as_main  # type: ignore[attr-defined]
 
 
-def enter(prepared: Prepared, ours: Iterable[str]) -> None:
+def enter(prepared: Prepared, path: Sequence[str], modules: Container[str]) -> None:
     """Gives the process the arguments, path and ``__main__`` that python would have given it.
 
     Args:
         prepared: The program.
-        ours: Modules that the command line has imported for itself.
+        path: ``sys.path`` as Python had made it for the command line.
+        modules: Names of the modules that were loaded before the command line.
     """
     sys.argv[:] = prepared.argv
     if hasattr(sys, "orig_argv"):
         sys.orig_argv[:] = [sys.orig_argv[0] or sys.executable, *prepared.program.command]
     safe_path = getattr(sys.flags, "safe_path", bool(sys.flags.isolated))
-    if not safe_path:
-        del sys.path[:1]  # the entry that Python had put there for the command line
+    # The first entry is the one that Python had added for the command line.
+    sys.path[:] = path if safe_path else path[1:]
     if not safe_path or prepared.forced_path_entry:
         sys.path.insert(0, prepared.path_entry)
-        _give_way(prepared.path_entry, ours)
+        _give_way(prepared.path_entry, {name for name in sys.modules if name not in modules})
     _install_main(prepared)
 
 
-def _give_way(directory: str, ours: Iterable[str]) -> None:
+def _give_way(directory: str, names: set[str]) -> None:
     """Forgets modules of ours that the program's own directory has under the same name."""
-    names = set(ours)
     for top in {name.partition(".")[0] for name in names} - {"cuda_morph", "__main__"}:
         spec = None
         with contextlib.suppress(Exception):
@@ -81,8 +81,7 @@ def run(prepared: Prepared) -> None:
     except SystemExit:
         raise
     except BaseException:
-        start = _run_module.__code__ if prepared.code is None else prepared.code
-        _hide_launcher(start)
+        _hide_launcher()
         raise
 
 
@@ -99,7 +98,7 @@ def exit_code(error: BaseException | None) -> int:
     return error.code & 0xFF if isinstance(error.code, int) else 1
 
 
-def _hide_launcher(start: object) -> None:
+def _hide_launcher() -> None:
     """Makes the interpreter's report of the exception begin at the program's first frame."""
     original = getattr(sys, "excepthook", None)
 
@@ -107,7 +106,7 @@ def _hide_launcher(start: object) -> None:
         kind: type[BaseException], value: BaseException, traceback: TracebackType | None
     ) -> None:
         sys.excepthook = original or sys.__excepthook__
-        cut = _from_frame(value.__traceback__ or traceback, start)
+        cut = _below_launcher(value.__traceback__ or traceback)
         value.__traceback__ = cut
         sys.last_traceback = cut
         if original is None:
@@ -129,8 +128,9 @@ def _hide_launcher(start: object) -> None:
     sys.excepthook = show
 
 
-def _from_frame(traceback: TracebackType | None, start: object) -> TracebackType | None:
+def _below_launcher(traceback: TracebackType | None) -> TracebackType | None:
+    """Returns the part of a traceback that begins where `run` entered the program."""
     entry = traceback
-    while entry is not None and entry.tb_frame.f_code is not start:
+    while entry is not None and entry.tb_frame.f_code is not run.__code__:
         entry = entry.tb_next
-    return entry or traceback
+    return entry.tb_next if entry else traceback

@@ -73,6 +73,8 @@ def prepare(program: Program) -> Prepared:
     if program.kind == "code":
         return _text(program, "-c", program.target.encode(), "<string>")
     if program.kind == "stdin":
+        if sys.stdin is None:
+            raise LaunchError("cannot run '-': standard input is closed.")
         prepared = _text(program, "-", sys.stdin.buffer.read(), "<stdin>")
         prepared.main_attributes.update(__file__="<stdin>", __cached__=None)
         return prepared

@@ -8,7 +8,6 @@ import os
 import platform
 import sys
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,47 +16,33 @@ from cuda_morph.errors import MorphError
 from cuda_morph.torch_facts import torch_version
 
 if TYPE_CHECKING:
-    from cuda_morph.launcher.program import Program
-    from cuda_morph.manifest import Activation
+    from cuda_morph.launcher.outcome import Outcome
 
 SCHEMA = 1
 """Version of the report's fields; a new field does not raise it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """How a run ended."""
-
-    program: Program
-    exit_code: int
-    seconds: float
-    activation: Activation | None
-    """``None``: the program never imported torch, or the activation failed."""
-    error: BaseException | None = None
-    children_inherit: bool | None = None
-    """Whether PyTorch would activate cuda-morph in child processes; ``None`` without torch."""
-
-    def as_dict(self) -> dict[str, Any]:
-        """Returns the report in JSON-ready form."""
-        activation = self.activation
-        return {
-            "schema": SCHEMA,
-            "cuda_morph": get_version(),
-            "python": platform.python_version(),
-            "torch": torch_version(),
-            "kind": self.program.kind,
-            "argv": list(self.program.command),
-            "exit_code": self.exit_code,
-            "wall_seconds": round(self.seconds, 6),
-            "simulated": None if activation is None else activation.backend.simulated,
-            "children_inherit": self.children_inherit,
-            "error": None if self.error is None else str(self.error),
-            "activation": None if activation is None else activation.as_dict(),
-            "usage": [
-                {"name": name, "treatment": treatment, "calls": calls}
-                for name, treatment, calls in (activation.usage() if activation else ())
-            ],
-        }
+def as_dict(outcome: Outcome) -> dict[str, Any]:
+    """Returns the report in JSON-ready form."""
+    activation = outcome.activation
+    return {
+        "schema": SCHEMA,
+        "cuda_morph": get_version(),
+        "python": platform.python_version(),
+        "torch": torch_version(),
+        "kind": outcome.program.kind,
+        "argv": list(outcome.program.command),
+        "exit_code": outcome.exit_code,
+        "wall_seconds": round(outcome.seconds, 6),
+        "simulated": None if activation is None else activation.backend.simulated,
+        "children_inherit": outcome.children_inherit,
+        "error": None if outcome.error is None else str(outcome.error),
+        "activation": None if activation is None else activation.as_dict(),
+        "usage": [
+            {"name": name, "treatment": treatment, "calls": calls}
+            for name, treatment, calls in (activation.usage() if activation else ())
+        ],
+    }
 
 
 class Target:
@@ -85,7 +70,7 @@ class Target:
 
     def write(self, outcome: Outcome) -> None:
         """Writes the whole report or leaves the file as it was; a failure is one line."""
-        text = json.dumps(outcome.as_dict(), indent=2) + "\n"
+        text = json.dumps(as_dict(outcome), indent=2) + "\n"
         temporary = None
         try:
             if self._direct:

@@ -13,13 +13,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cuda_morph import environment, inheritance
-from cuda_morph.errors import ActivationError, MorphError
-from cuda_morph.launcher import closing, execution, program, report, torch_import
+from cuda_morph.errors import ActivationError, MorphError, SettingError
+from cuda_morph.launcher import closing, execution, program, torch_import
+from cuda_morph.launcher.outcome import Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Container, Sequence
     from pathlib import Path
 
+    from cuda_morph.launcher.report import Target
     from cuda_morph.manifest import Activation
 
 DEFAULT_VIEW = "cuda"
@@ -56,7 +58,8 @@ class Session:
     """
 
     def __init__(self, options: Options, requested: program.Program) -> None:
-        self.backend = options.backend or environment.read(environment.BACKEND)
+        named = options.backend
+        self.backend = environment.read(environment.BACKEND) if named is None else named
         self.view = options.view or environment.read(environment.VIEW) or DEFAULT_VIEW
         self.fallback = options.fallback or environment.read(environment.FALLBACK) or "cpu"
         self.tier = options.tier or environment.read(environment.TIER)
@@ -68,23 +71,25 @@ class Session:
         self._official = False
         self._process = os.getpid()
         _check_backend(self.backend)
-        self._report = report.Target(options.report) if options.report else None
+        self._report = _report_target(options.report)
         self._prepared = program.prepare(requested)
         self._started = time.monotonic()
 
-    def run(self, ours: Iterable[str] = ()) -> None:
+    def run(self, path: Sequence[str], modules: Container[str]) -> None:
         """Runs the program; what ends it leaves as the interpreter's own exception.
 
         Args:
-            ours: Modules that the command line has imported for itself.
+            path: ``sys.path`` as Python had made it for the command line.
+            modules: Names of the modules that were loaded before the command line.
 
         Raises:
             SystemExit: The activation failed and the program went on without torch.
         """
         self._arm()
-        execution.enter(self._prepared, ours)
-        if "torch" in sys.modules:  # a plugin's detection has imported it
-            self.torch_imported()
+        execution.enter(self._prepared, path, modules)
+        if "torch" in sys.modules:  # imported by the environment, such as sitecustomize
+            self._official = os.environ.get("TORCH_DEVICE_BACKEND_AUTOLOAD", "1") == "1"
+            self._activate_once()
         try:
             execution.run(self._prepared)
         except BaseException as error:
@@ -171,7 +176,7 @@ class Session:
             return  # a forked child that leaves through the interpreter's exit
         with contextlib.suppress(Exception):
             sys.stdout.flush()
-        outcome = report.Outcome(
+        outcome = Outcome(
             program=self._prepared.program,
             exit_code=self.exit_code,
             seconds=time.monotonic() - self._started,
@@ -185,12 +190,23 @@ class Session:
             closing.show(outcome)
 
 
+def _report_target(path: Path | None) -> Target | None:
+    if path is None:
+        return None
+    from cuda_morph.launcher.report import Target
+
+    return Target(path)
+
+
 def _check_backend(backend: str | None) -> None:
     """Refuses a backend that is not installed or is broken, without asking for its device."""
+    if backend is None:
+        return
+    if not backend.strip():
+        raise SettingError("--backend needs a name.", hint="cuda-morph plugins lists them.")
+    from cuda_morph import plugins
     from cuda_morph.builtin.cuda import NAME as REAL_CUDA
 
-    name = (backend or "").partition(":")[0]
-    if name and name != REAL_CUDA:
-        from cuda_morph import plugins
-
+    name = backend.partition(":")[0]
+    if name != REAL_CUDA:
         plugins.collect("cuda_morph_backend", plugin=name)
