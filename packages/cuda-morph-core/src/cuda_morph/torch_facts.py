@@ -36,3 +36,21 @@ def torch_version() -> str | None:
 def is_tested(version: str) -> bool:
     """Returns whether the suite of this release ran on that version of torch."""
     return any(version.startswith(f"{tested}.") for tested in TESTED_TORCH)
+
+DEVICE_FUNCTIONS = {
+    "asarray": "device",
+    "_C._nested.nested_tensor": "device",
+    "_C._nn._parse_to": "*device",
+    "_C.set_autocast_enabled": "*device_type",
+    "_C.is_autocast_enabled": "*device_type",
+    "_C.set_autocast_dtype": "*device_type",
+    "_C.get_autocast_dtype": "*device_type",
+    "_C._is_autocast_available": "*device_type",
+    "_C._dispatch_key_for_device": "*device_type",
+}
+"""C functions that parse a device string and have no operator schema that says so, below
+``torch``, with the parameter's name; a star: it may also be the first positional argument.
+From the stubs in torch/_C; a test compares this list with them."""
+
+DEVICE_TENSOR_METHODS = ("new", "new_tensor", "_make_wrapper_subclass")
+"""Likewise for the methods of ``torch.Tensor``."""

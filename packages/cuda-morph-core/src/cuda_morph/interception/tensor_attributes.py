@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch  # noqa: TID253 - loaded at activation only, when torch already is
 
-from cuda_morph.interception.tier import Target
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from cuda_morph.interception.tier import Target
 
 
 def cuda_method(target: Target) -> Callable[..., Any]:
     """Returns a ``Tensor.cuda`` that moves to the target device."""
-    default = target.device
+    default, on_cpu = target.device, target.device_type == "cpu"
 
     def cuda(
         self: Any,
@@ -25,6 +27,11 @@ def cuda_method(target: Target) -> Callable[..., Any]:
         if isinstance(device, bool):
             raise TypeError("cuda(): argument 'device' must be a device, not bool")
         where = default if device is None else device
+        if on_cpu and isinstance(where, int):
+            # PyTorch gives a bare number to the accelerator, and there is none beside the CPU.
+            if where > 0:
+                raise RuntimeError(f"CUDA error: invalid device ordinal (device {where} of 1)")
+            where = default
         return self.to(where, non_blocking=non_blocking, memory_format=memory_format)
 
     return cuda
