@@ -121,8 +121,8 @@ class Journal:
     def set_type_attribute(self, owner: type, name: str, value: object) -> None:
         """Sets an attribute of a class that C code declares immutable.
 
-        Only for names that are no slots (no double underscores): the class dictionary is changed
-        and the interpreter's method cache told so.
+        The class dictionary is changed and the interpreter's method cache told so; the C slot
+        behind a double-underscored name stays as it is.
         """
         namespace = type_namespace(owner)
         previous = namespace.get(name, _MISSING)
