@@ -19,7 +19,15 @@ each_module = pytest.mark.parametrize("name", MODULES)
 
 LAYERS = (
     # What everybody may use.
-    {"records", "capabilities", "errors", "environment", "patching", "torch_facts"},
+    {
+        "frozen_record",
+        "records",
+        "capabilities",
+        "errors",
+        "environment",
+        "patching",
+        "torch_facts",
+    },
     # The contract with plugins, the table of CUDA names, and whose world is seen.
     {"hookspecs", "api_table", "views"},
     {"hook_calls", "plugin_status", "plugin_listing", "plugin_loading", "plugins"},

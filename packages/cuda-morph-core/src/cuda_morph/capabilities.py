@@ -6,9 +6,10 @@ claim means the same in every version.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
+
+from cuda_morph.frozen_record import frozen_record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,7 +37,7 @@ FAMILIES: Mapping[str, str] = MappingProxyType(
 """What each family of ids is about."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen_record
 class Capability:
     """One thing a backend may be able to do."""
 

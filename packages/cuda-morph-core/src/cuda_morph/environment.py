@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 
 from cuda_morph.errors import SettingError
+from cuda_morph.frozen_record import frozen_record
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen_record
 class Variable:
     """One environment variable and what it is for."""
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from cuda_morph.frozen_record import frozen_record
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen_record
 class ErrorKind:
     """One entry of the catalogue: the code and what it stands for."""
 

@@ -8,13 +8,13 @@ The functions below are specifications: core never runs their bodies.
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
 import pluggy
 
 from cuda_morph import records
+from cuda_morph.frozen_record import frozen_record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -388,7 +388,7 @@ def cuda_morph_execution_backends() -> Iterable[records.ExecutionBackend]:
     raise NotImplementedError
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen_record
 class HookInfo:
     """How core calls one hook and what it accepts as an answer."""
 

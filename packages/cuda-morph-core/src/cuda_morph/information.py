@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import platform
 import sys
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import Any
 
 from cuda_morph import environment, torch_facts
+from cuda_morph.frozen_record import frozen_record
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen_record
 class Info:
     """State of cuda-morph in this process."""
 

@@ -7,10 +7,11 @@ path would be an accident.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib import metadata
 from typing import TYPE_CHECKING
 
+from cuda_morph.frozen_record import frozen_record
 from cuda_morph.hookspecs import ENTRY_POINT_GROUP
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ RESERVED_NAMES = frozenset({*BUILTIN_PLUGINS, "cuda"})
 """Names that no other distribution can take; ``cuda`` means PyTorch's own CUDA."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen_record
 class Candidate:
     """A plugin that was found and not yet loaded."""
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
+
+from cuda_morph.frozen_record import frozen_record
 
 if TYPE_CHECKING:
     from cuda_morph.records import Backend, Detection
@@ -34,7 +35,7 @@ FAULTY = frozenset({PluginStatus.BROKEN, PluginStatus.INCOMPATIBLE, PluginStatus
 """Statuses that are errors in strict mode."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen_record
 class PluginRow:
     """What is known of one plugin."""
 

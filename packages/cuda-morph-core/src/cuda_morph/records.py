@@ -8,9 +8,11 @@ Growth is additive: a new field has a default and raises the minor number of `SP
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping  # noqa: TC003 - fields are checked at run time
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import TYPE_CHECKING, Any
+
+from cuda_morph.frozen_record import frozen_record
 
 if TYPE_CHECKING:
     from cuda_morph.device.protocol import DeviceRuntime
@@ -45,7 +47,7 @@ class Treatment(str, Enum):
     """Raises with a code, a reason and what to use instead."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen_record
 class Backend:
     """Identity of one accelerator family.
 
@@ -85,7 +87,7 @@ class Backend:
     """What a simulated device can pose as: ``activate("sim:ascend")`` asks for ``ascend``."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen_record
 class Detection:
     """Whether the accelerator can be used now, and why not."""
 
@@ -96,7 +98,7 @@ class Detection:
     details: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen_record
 class DeviceMapping:
     """How the source device type is answered by the target device type."""
 
@@ -112,7 +114,7 @@ class DeviceMapping:
     """Answer of ``torch.cuda.get_device_capability``; never ``None``, so comparisons work."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen_record
 class ApiMapping:
     """How one CUDA name behaves on this backend, where it differs from the core table."""
 
@@ -125,7 +127,7 @@ class ApiMapping:
     replacement: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen_record
 class CapabilityClaim:
     """A vendor's claim about one capability id of :mod:`cuda_morph.capabilities`."""
 
@@ -135,7 +137,7 @@ class CapabilityClaim:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen_record
 class CollectiveBackend:
     """A torch.distributed backend that can stand for ``nccl``."""
 
@@ -150,7 +152,7 @@ class CollectiveBackend:
     """``NCCL_*`` variable to the vendor's own."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen_record
 class AttentionKernel:
     """A fused attention implementation and the conventions it speaks."""
 
@@ -167,7 +169,7 @@ class AttentionKernel:
     priority: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen_record
 class ErrorCode:
     """One entry of a vendor's error table."""
 
@@ -181,7 +183,7 @@ class ErrorCode:
     source: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen_record
 class ErrorRule:
     """A regular expression over error text that gives its semantic class."""
 
@@ -189,7 +191,7 @@ class ErrorRule:
     semantic: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen_record
 class CheckResult:
     """Outcome of one health check."""
 
@@ -199,7 +201,7 @@ class CheckResult:
     details: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen_record
 class HealthCheck:
     """One thing that ``cuda-morph doctor`` looks at."""
 
@@ -209,7 +211,7 @@ class HealthCheck:
     fix: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen_record
 class VersionRow:
     """One row of an adapter's published compatibility matrix; ``None`` is unknown."""
 
@@ -221,7 +223,7 @@ class VersionRow:
     source: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen_record
 class DtypeSupport:
     """Support of one dtype and what may stand in for it."""
 
@@ -231,7 +233,7 @@ class DtypeSupport:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen_record
 class QuantizationMethod:
     """Support of one quantisation method."""
 
@@ -241,7 +243,7 @@ class QuantizationMethod:
     source: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen_record
 class Patch:
     """A change to somebody else's object, and the reason it still exists."""
 
@@ -257,7 +259,7 @@ class Patch:
     """Receives the original object, returns what takes its place."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen_record
 class ExtensionToolchain:
     """How C++ extensions are built for this backend."""
 
@@ -268,7 +270,7 @@ class ExtensionToolchain:
     arch_flags: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen_record
 class CodegenTarget:
     """An ahead-of-time compilation target."""
 
@@ -278,7 +280,7 @@ class CodegenTarget:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen_record
 class ExecutionBackend:
     """A runtime that executes ahead-of-time compiled programs."""
 

@@ -7,7 +7,6 @@ CUDA (left alone), a simulated device, the CPU with a warning.
 from __future__ import annotations
 
 import types
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cuda_morph import environment, plugins
@@ -20,6 +19,7 @@ from cuda_morph.errors import (
     TorchMissingError,
     UnknownBackendError,
 )
+from cuda_morph.frozen_record import frozen_record
 from cuda_morph.plugin_status import FAULTY, USABLE, PluginRow, PluginStatus
 from cuda_morph.records import Backend, Detection
 
@@ -32,7 +32,7 @@ FALLBACKS = ("cpu", "error")
 _SEE_PLUGINS = "cuda-morph plugins shows the state of every plugin."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen_record
 class Selection:
     """The backend that was chosen."""
 

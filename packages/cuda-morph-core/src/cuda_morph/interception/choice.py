@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 from cuda_morph.errors import TierError
+from cuda_morph.frozen_record import frozen_record
 from cuda_morph.interception.self_test import prove
-from cuda_morph.interception.tier import Target, Tier
 from cuda_morph.patching import Journal
+
+if TYPE_CHECKING:
+    from cuda_morph.interception.tier import Target, Tier
 
 TIERS = {
     "T0": "cuda_morph.interception.native_tier:NativeTier",
@@ -18,7 +21,7 @@ TIERS = {
 """Fastest first; each is imported only when it is tried."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen_record
 class Choice:
     """The tier in force and why faster ones are not."""
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from cuda_morph.patching import Journal
-from cuda_morph.views import ViewPolicy
+from cuda_morph.frozen_record import frozen_record
+
+if TYPE_CHECKING:
+    from cuda_morph.patching import Journal
+    from cuda_morph.views import ViewPolicy
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen_record
 class Target:
     """The device that answers to the name ``cuda``."""
 
