@@ -1,3 +1,4 @@
+import os
 import subprocess
 import sys
 import textwrap
@@ -180,6 +181,10 @@ def test_plugin_whose_detection_raises_is_ignored_with_a_warning(site: FakeSite)
     selection = select_backend()
     assert selection.plugin == "cpu"
     assert "'liar'" in selection.warnings[0]
+    with pytest.raises(PluginError) as caught:
+        select_backend("liar")
+    assert caught.value.message.endswith("division by zero.")
+    assert not caught.value.message.endswith("..")
 
 
 def test_list_that_names_nothing_gives_a_warning(
@@ -287,7 +292,7 @@ def test_without_pytorch_there_is_nothing_to_fall_back_to() -> None:
         capture_output=True,
         text=True,
         check=True,
-        env={"CUDA_MORPH_PLUGINS": "none-of-them"},
+        env={**os.environ, "CUDA_MORPH_PLUGINS": "none-of-them"},
     )
     assert done.stdout.strip() == "True"
 

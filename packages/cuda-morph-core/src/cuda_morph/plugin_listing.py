@@ -100,7 +100,7 @@ def _entries_one_by_one() -> Iterator[metadata.EntryPoint]:
     for dist in metadata.distributions():
         try:
             # The first distribution of a name on the path hides later ones, as on import.
-            name = normalised(dist.metadata["Name"])
+            name = normalised(_name_in(dist))
             entries = tuple(dist.entry_points)
         except Exception:  # noqa: BLE001, S112 - whatever is wrong with it, it lists no plugin
             continue
@@ -109,9 +109,13 @@ def _entries_one_by_one() -> Iterator[metadata.EntryPoint]:
             yield from (entry for entry in entries if entry.group == ENTRY_POINT_GROUP)
 
 
+def _name_in(dist: metadata.Distribution) -> str:
+    return str(dist.metadata["Name"]) if "Name" in dist.metadata else ""
+
+
 def _dist_name(entry: metadata.EntryPoint) -> str:
     try:
-        return str(entry.dist.metadata["Name"] or "") if entry.dist else ""
+        return _name_in(entry.dist) if entry.dist else ""
     except Exception:  # noqa: BLE001 - metadata of another project; its plugin may still work
         return ""
 

@@ -150,9 +150,9 @@ def _with_spec_hint(error: PluginError) -> str:
     if isinstance(cause, TypeError) and "unexpected keyword argument" in str(cause):
         return (
             f"{error.message} The plugin may be written for a newer core than one of "
-            f"specification {records.SPEC}."
+            f"specification {records.SPEC}"
         )
-    return error.message
+    return error.message.rstrip(".")
 
 
 def _judge(row: PluginRow) -> PluginRow:

@@ -257,7 +257,7 @@ def _ask(
         row = replace(
             loaded.row,
             status=PluginStatus.BROKEN,
-            reason=error.message,
+            reason=error.message.rstrip("."),
             error=error.__cause__ or error,
         )
         return LoadedPlugin(row), ()
