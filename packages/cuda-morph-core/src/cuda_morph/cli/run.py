@@ -60,6 +60,8 @@ def split_arguments(
                 raise click.UsageError(f"Option {argument!r} requires an argument.")
             kind = _FLAGS[argument[:2]]
             return head, Program(kind=kind, target=values[0], arguments=values[1:])
+        if not argument:
+            raise click.UsageError("Name a script, or use -m MODULE or -c CODE.")
         if argument == "-" or not argument.startswith("-"):
             return head, _script(argument, rest)
         position += 2 if argument in taking_value else 1
