@@ -78,7 +78,8 @@ void CallFrame::argument(c10::IValue& slot, size_t position) {
   if (slot.isTensor()) {
     const auto& tensor = slot.toTensor();
     if (is_on_device(tensor)) [[likely]] {
-      slot = argument(tensor, position);
+      meet_device(tensor, position);
+      slot = host_alias(std::move(slot).toTensor(), aliases_);
     } else if (tensor.defined() && tensor.is_cpu()) {
       meet_host(tensor, position);
     }

@@ -99,7 +99,11 @@ c10::DataPtr device_data_ptr(HostBlockRef block) {
 }
 
 HostBlock* adopt_storage(c10::StorageImpl& storage, c10::DeviceIndex device, bool charged) {
-  std::lock_guard<std::mutex> lock(adoption_mutex);
+  // A storage that one tensor holds was just made by this thread.
+  std::unique_lock<std::mutex> lock(adoption_mutex, std::defer_lock);
+  if (c10::raw::intrusive_ptr::use_count(&storage) > 1) {
+    lock.lock();
+  }
   if (auto* block = block_of(storage)) {
     return block;
   }

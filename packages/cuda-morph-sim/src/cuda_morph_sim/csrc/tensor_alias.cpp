@@ -135,7 +135,7 @@ at::Tensor make_lasting_host_alias(const at::Tensor& device_tensor) {
   return at::Tensor(std::move(impl));
 }
 
-const at::Tensor& host_alias(const at::Tensor& device_tensor, Aliases& aliases) {
+const at::Tensor& host_alias(at::Tensor device_tensor, Aliases& aliases) {
   for (const auto& alias : aliases) {
     if (alias.device_tensor.is_same(device_tensor)) {
       return alias.host_tensor;
@@ -143,7 +143,7 @@ const at::Tensor& host_alias(const at::Tensor& device_tensor, Aliases& aliases) 
   }
   auto host = make_host_alias(device_tensor);
   const void* address = host.has_storage() ? storage_of(host)->data() : nullptr;
-  aliases.push_back({device_tensor, std::move(host), address});
+  aliases.push_back({std::move(device_tensor), std::move(host), address});
   return aliases.back().host_tensor;
 }
 

@@ -30,7 +30,7 @@ at::Tensor make_host_alias(const at::Tensor& device_tensor);
 at::Tensor make_lasting_host_alias(const at::Tensor& device_tensor);
 
 // The alias of a tensor within one call; the same tensor gives the same alias.
-const at::Tensor& host_alias(const at::Tensor& device_tensor, Aliases& aliases);
+const at::Tensor& host_alias(at::Tensor device_tensor, Aliases& aliases);
 
 // Turns what a CPU kernel returned into a device tensor: an argument's alias becomes the argument,
 // a view of an argument shares the argument's storage, anything else moves to `device`.
