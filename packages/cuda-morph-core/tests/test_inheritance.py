@@ -105,3 +105,32 @@ print(cuda_morph.is_active(), cuda_morph.auto.activation.backend.name, torch.one
     code, _, err = python("import cuda_morph.auto", CUDA_MORPH_BACKEND="nonsense")
     assert code == 1
     assert "CM-E01" in err
+
+
+@pytest.mark.parametrize("order", ["before", "after"])
+def test_a_vendors_own_entry_point_may_run_before_or_after(tmp_path, order):
+    def distribution(folder, name, entry):
+        info = tmp_path / folder / f"{name.replace('-', '_')}-1.0.dist-info"
+        info.mkdir(parents=True)
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        (info / "entry_points.txt").write_text(f"[torch.backends]\n{entry}\n")
+
+    distribution("vendor", "torch-vendor", "torch_vendor = torch_vendor:autoload")
+    distribution("core", "cuda-morph-core", "cuda_morph = cuda_morph.inheritance:autoload")
+    (tmp_path / "vendor/torch_vendor.py").write_text(
+        "def autoload():\n"
+        "    import torch, cuda_morph\n"
+        "    print('vendor', cuda_morph.is_active(), torch.zeros(1, device='cpu').item())\n"
+    )
+    with (tmp_path / "core/cuda_morph_core-1.0.dist-info/entry_points.txt").open("a") as file:
+        file.write("[cuda_morph.plugins]\ncpu = cuda_morph.builtin.cpu\n")
+    folders = ["vendor", "core"] if order == "before" else ["core", "vendor"]
+    path = [*(str(tmp_path / name) for name in folders), os.environ.get("PYTHONPATH", "")]
+    value = inheritance.encode(backend="cpu", view="cuda", fallback=None, tier=None)
+    code, out, err = python(
+        SHOW, CUDA_MORPH_INHERIT=value, PYTHONPATH=os.pathsep.join(filter(None, path))
+    )
+    assert (code, err) == (0, "")
+    first, second = out.splitlines()
+    assert first == f"vendor {order == 'after'} 0.0"
+    assert second.startswith("True cpu cuda")

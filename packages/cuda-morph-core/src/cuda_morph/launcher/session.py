@@ -172,8 +172,8 @@ class Session:
 
     def _finish(self) -> None:
         """Writes the report and the table; runs after the program's own ``atexit`` functions."""
-        if os.getpid() != self._process:
-            return  # a forked child that leaves through the interpreter's exit
+        if os.getpid() != self._process or not self._wants_closing:
+            return  # also for a forked child that leaves through the interpreter's exit
         with contextlib.suppress(Exception):
             sys.stdout.flush()
         outcome = Outcome(
