@@ -21,7 +21,14 @@ SOURCES = Path(__file__).parent / "csrc"
 
 UNITS: dict[str, tuple[str, ...]] = {
     "whole_aten": ("autocast", "sparse_alias", "recurrent_kernels"),
-    "dispatcher": ("call_plan", "call_frame", "fallback", "registration", "memory_kernels"),
+    "dispatcher": (
+        "call_plan",
+        "call_frame",
+        "fallback",
+        "registration",
+        "memory_kernels",
+        "half_math",
+    ),
     "device": (
         "device_state",
         "memory",

@@ -108,6 +108,7 @@ int register_operators() {
   auto& aten = lasting_library(torch::Library::IMPL, "aten", kDispatchKey);
   register_memory_kernels(aten);
   register_recurrent_kernels(aten);
+  register_half_kernels(aten);
   // Without an entry of their own, composite kernels would win over the fallback and then find no
   // kernel for this device further down.
   int count = register_matching(aten, kDispatchKey, "aten::", [](const auto& op) {
