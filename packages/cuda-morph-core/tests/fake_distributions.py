@@ -94,13 +94,8 @@ class FakeSite:
     def only_fakes(self) -> None:
         """Hides plugins that are really installed here; core's own stays."""
 
-        def entry_points(*, group: str) -> tuple[metadata.EntryPoint, ...]:
-            found = metadata.distributions(path=[str(self.root)])
-            return tuple(
-                entry for dist in found for entry in dist.entry_points if entry.group == group
-            )
-
-        self.monkeypatch.setattr(metadata, "entry_points", entry_points)
+        find, folder = metadata.distributions, [str(self.root)]
+        self.monkeypatch.setattr(metadata, "distributions", lambda: find(path=folder))
 
     def row(self, name: str, *, detect: bool = False) -> plugins.PluginRow:
         """The row of the only plugin of that name, as a listing of all gives it."""

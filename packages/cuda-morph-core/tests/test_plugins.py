@@ -92,7 +92,7 @@ def test_built_in_cpu_is_found_once(fake_site: FakeSite) -> None:
 def test_built_in_cpu_is_found_without_metadata(
     fake_site: FakeSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("importlib.metadata.entry_points", lambda **_: ())
+    monkeypatch.setattr("importlib.metadata.distributions", lambda: ())
     assert [row.name for row in plugins.discover(refresh=True)] == ["cpu"]
 
 

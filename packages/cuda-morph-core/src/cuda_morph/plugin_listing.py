@@ -87,37 +87,24 @@ def list_candidates(
 
 
 def _entries() -> Iterator[tuple[metadata.EntryPoint, str]]:
-    try:
-        entries: Iterable[metadata.EntryPoint] = metadata.entry_points(group=ENTRY_POINT_GROUP)
-    except Exception:  # noqa: BLE001 - one unreadable entry_points.txt must not hide all plugins
-        entries = _entries_one_by_one()
-    for entry in entries:
-        yield entry, _dist_name(entry)
+    """Yields the entry points of plugins, each with the name of its distribution.
 
-
-def _entries_one_by_one() -> Iterator[metadata.EntryPoint]:
+    ``metadata.entry_points`` parses those of every installed project, and one that cannot be read
+    hides all. Here each is looked at alone, and parsed when it names our group: half the time.
+    """
     seen: set[str] = set()
     for dist in metadata.distributions():
         try:
+            if ENTRY_POINT_GROUP not in (dist.read_text("entry_points.txt") or ""):
+                continue
+            name = dist.metadata["Name"]
             # The first distribution of a name on the path hides later ones, as on import.
-            name = normalised(_name_in(dist))
-            entries = tuple(dist.entry_points)
+            entries = tuple(metadata.distribution(name).entry_points)
         except Exception:  # noqa: BLE001, S112 - whatever is wrong with it, it lists no plugin
             continue
-        if name not in seen:
-            seen.add(name)
-            yield from (entry for entry in entries if entry.group == ENTRY_POINT_GROUP)
-
-
-def _name_in(dist: metadata.Distribution) -> str:
-    return str(dist.metadata["Name"]) if "Name" in dist.metadata else ""
-
-
-def _dist_name(entry: metadata.EntryPoint) -> str:
-    try:
-        return _name_in(entry.dist) if entry.dist else ""
-    except Exception:  # noqa: BLE001 - metadata of another project; its plugin may still work
-        return ""
+        if normalised(name) not in seen:
+            seen.add(normalised(name))
+            yield from ((entry, name) for entry in entries if entry.group == ENTRY_POINT_GROUP)
 
 
 def _dist_version(entry: metadata.EntryPoint) -> str | None:
@@ -131,7 +118,7 @@ def _candidate(entry: metadata.EntryPoint, dist: str) -> Candidate:
     return Candidate(
         name=entry.name,
         entry_point=entry,
-        dist=dist or "unknown distribution",
+        dist=dist,
         version=_dist_version(entry),
         builtin=BUILTIN_PLUGINS.get(entry.name) == entry.value,
     )
