@@ -161,6 +161,12 @@ def test_an_unmarked_hook(install):
     assert "not marked" in result.message
 
 
+def test_an_adapter_that_is_imported_too_early(install):
+    install("import email.mime\n" + changed('"torch_mychip"', '"email.mime"'))
+    [result] = run_checks("mychip", ["CM-LOAD-010"])
+    assert result.message == "imported: email.mime"
+
+
 def test_a_slow_import(install):
     install("import time\ntime.sleep(1.2)\n" + GOOD)
     [result] = run_checks("mychip", ["CM-LOAD-011"])

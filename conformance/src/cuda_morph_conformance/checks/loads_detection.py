@@ -58,15 +58,15 @@ def survives_a_broken_adapter(subject: Subject) -> None:
     adapter = subject.backend().adapter_module
     if adapter is None:
         return
-    with _unloadable(adapter.partition(".")[0]):
+    with _unloadable(adapter):
         subject.detection()
 
 
 class _Unloadable(MetaPathFinder):
     """Finds the adapter, and fails to load it as a missing driver library would."""
 
-    def __init__(self, package: str) -> None:
-        self.package = package
+    def __init__(self, adapter: str) -> None:
+        self.adapter = adapter
 
     def find_spec(
         self,
@@ -74,7 +74,7 @@ class _Unloadable(MetaPathFinder):
         path: Sequence[str] | None = None,  # noqa: ARG002 - the protocol's signature
         target: ModuleType | None = None,  # noqa: ARG002 - likewise
     ) -> ModuleSpec | None:
-        if fullname.partition(".")[0] != self.package:
+        if fullname != self.adapter:
             return None
         return ModuleSpec(fullname, self)  # type: ignore[arg-type]
 
@@ -86,8 +86,8 @@ class _Unloadable(MetaPathFinder):
 
 
 @contextmanager
-def _unloadable(package: str) -> Iterator[None]:
-    finder = _Unloadable(package)
+def _unloadable(adapter: str) -> Iterator[None]:
+    finder = _Unloadable(adapter)
     sys.meta_path.insert(0, finder)
     try:
         yield

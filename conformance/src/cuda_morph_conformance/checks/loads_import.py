@@ -29,9 +29,13 @@ def imports_no_torch(subject: Subject) -> None:
     """
     before = set(sys.modules)
     backend = subject.backend()
-    fresh = {name.partition(".")[0] for name in set(sys.modules) - before}
-    banned = {*_HEAVY, (backend.adapter_module or "torch").partition(".")[0]}
-    require(not fresh & banned, f"imported: {', '.join(sorted(fresh & banned))}")
+    adapter = backend.adapter_module
+    unwanted = sorted(
+        name
+        for name in set(sys.modules) - before
+        if name in _HEAVY or (adapter and (name == adapter or name.startswith(f"{adapter}.")))
+    )
+    require(not unwanted, f"imported: {', '.join(unwanted)}")
 
 
 @check("CM-LOAD-011", level=Level.LOADS, since="0.1", fresh=True)
