@@ -11,10 +11,11 @@ if TYPE_CHECKING:
 
 def apply(context: LayerContext, target: Target) -> None:
     """Applies every bridge that the target needs; all changes go to the context's journal."""
-    from cuda_morph.bridges import distributed, serialization
+    from cuda_morph.bridges import distributed, profiler, serialization
 
     serialization.apply(context, target)
     distributed.apply(context, target)
+    profiler.apply(context.journal, target)
     if target.device_type == "cpu":
         from cuda_morph.bridges import functional_tensor, record_stream
 
