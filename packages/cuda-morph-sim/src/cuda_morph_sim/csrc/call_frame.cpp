@@ -38,12 +38,15 @@ void CallFrame::meet_device(const at::Tensor& tensor, size_t position) {
       device_ = device.index();
     }
   } else if (
-      tensor_device_ != device.index() && plan_.host_tensors != HostTensors::kAllowed) {
+      tensor_device_ != device.index() && !plan_.any_device) {
     throw_mixed(c10::Device(kDeviceType, tensor_device_), device, position);
   }
 }
 
 void CallFrame::meet_host(const at::Tensor& tensor, size_t position) {
+  if ((plan_.host_arguments >> position & 1) != 0) {
+    return;
+  }
   const auto* info = schema_.arguments()[position].alias_info();
   if (tensor.dim() > 0 || (info != nullptr && info->isWrite())) {
     if (host_position_ < 0) {
@@ -53,8 +56,10 @@ void CallFrame::meet_host(const at::Tensor& tensor, size_t position) {
 }
 
 void CallFrame::check_devices() const {
-  if (host_position_ >= 0 && tensor_device_ >= 0 &&
-      plan_.host_tensors != HostTensors::kAllowed) [[unlikely]] {
+  if (host_position_ >= 0 && tensor_device_ >= 0 && !plan_.any_device) [[unlikely]] {
+    TORCH_CHECK(
+        !(plan_.indexes && host_position_ == 0),
+        "indices should be either on cpu or on the same device as the indexed tensor (cpu)");
     throw_mixed(
         c10::Device(kDeviceType, tensor_device_), c10::Device(c10::kCPU), host_position_);
   }

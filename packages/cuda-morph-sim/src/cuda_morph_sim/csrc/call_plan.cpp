@@ -1,37 +1,31 @@
 #include "call_plan.h"
 
+#include <algorithm>
 #include <string_view>
-#include <unordered_set>
+#include <unordered_map>
+#include <vector>
 
 namespace cuda_morph_sim {
 namespace {
 
-// Operators whose CUDA kernels accept CPU tensors of any shape next to device tensors.
-const std::unordered_set<std::string_view>& takes_host_tensors() {
-  static const auto& names = *new std::unordered_set<std::string_view>{
-      // advanced indexing moves CPU indices to the device
-      "aten::index",
-      "aten::_unsafe_index",
-      "aten::index_put",
-      "aten::index_put_",
-      "aten::_unsafe_index_put",
-      "aten::_index_put_impl",
-      "aten::_index_put_impl_",
-      // lengths are host data
-      "aten::_pack_padded_sequence",
-      "aten::_ctc_loss",
-      "aten::_ctc_loss_backward",
-      "aten::_use_cudnn_ctc_loss",
-      // copies
-      "aten::copy_",
-      "aten::copy",
-      "aten::_copy_from",
-      "aten::_copy_from_and_resize",
-      "aten::set_data",
-      // probabilities are moved to the device
-      "aten::bernoulli_",
-      "aten::bernoulli",
-  };
+// Arguments that CUDA's kernels take from the CPU whatever their shape: indices and probabilities
+// are moved to the device, lengths are host data.
+const std::unordered_map<std::string_view, std::vector<std::string_view>>& taken_from_host() {
+  static const auto& names =
+      *new std::unordered_map<std::string_view, std::vector<std::string_view>>{
+          {"aten::index", {"indices"}},
+          {"aten::_unsafe_index", {"indices"}},
+          {"aten::index_put", {"indices"}},
+          {"aten::index_put_", {"indices"}},
+          {"aten::_unsafe_index_put", {"indices"}},
+          {"aten::_index_put_impl", {"indices"}},
+          {"aten::_index_put_impl_", {"indices"}},
+          {"aten::_pack_padded_sequence", {"lengths"}},
+          {"aten::_ctc_loss", {"targets", "input_lengths", "target_lengths"}},
+          {"aten::_ctc_loss_backward", {"targets", "input_lengths", "target_lengths"}},
+          {"aten::bernoulli", {"p"}},
+          {"aten::bernoulli_", {"p"}},
+      };
   return names;
 }
 
@@ -50,8 +44,15 @@ CallPlan::CallPlan(const c10::FunctionSchema& schema)
     }
   }
   const std::string_view name = schema.name();
-  if (takes_host_tensors().count(name) != 0 || name.rfind("c10d::", 0) == 0) {
-    host_tensors = HostTensors::kAllowed;
+  any_device = name.rfind("c10d::", 0) == 0;
+  if (const auto found = taken_from_host().find(name); found != taken_from_host().end()) {
+    indexes = found->second.front() == "indices";
+    for (size_t i = 0; i < schema.arguments().size(); ++i) {
+      const auto& wanted = found->second;
+      if (std::find(wanted.begin(), wanted.end(), schema.arguments()[i].name()) != wanted.end()) {
+        host_arguments |= uint32_t{1} << i;
+      }
+    }
   }
   if (name == "aten::_pack_padded_sequence") {
     host_results = 0b10; // the batch sizes drive a loop on the host

@@ -7,11 +7,6 @@
 
 namespace cuda_morph_sim {
 
-enum class HostTensors : uint8_t {
-  kScalarsOnly, // like CUDA: a CPU tensor may stand beside a device tensor when it has no dimension
-  kAllowed, // CUDA takes whole CPU tensors here too, e.g. index tensors
-};
-
 struct CallPlan {
   explicit CallPlan(const c10::FunctionSchema& schema);
 
@@ -21,7 +16,13 @@ struct CallPlan {
   int16_t generator = -1;
   // True when some argument is written: then shapes and storages may change under the call.
   bool writes = false;
-  HostTensors host_tensors = HostTensors::kScalarsOnly;
+  // Bit i set: argument i may be a CPU tensor of any shape, where CUDA takes one too. Elsewhere a
+  // CPU tensor may stand beside a device tensor only when it has no dimension.
+  uint32_t host_arguments = 0;
+  // Any argument may be anywhere: the collectives of torch.distributed.
+  bool any_device = false;
+  // Argument 0 is indexed by the others, which has an error message of its own.
+  bool indexes = false;
   // Bit i set: result i stays on the host, as on CUDA.
   uint8_t host_results = 0;
 };

@@ -18,6 +18,8 @@ c10::DispatchKey host_key(c10::DispatchKeySet keys) {
       return c10::DispatchKey::SparseCPU;
     case c10::DispatchKey::SparseCsrPrivateUse1:
       return c10::DispatchKey::SparseCsrCPU;
+    case c10::DispatchKey::NestedTensorPrivateUse1:
+      return c10::DispatchKey::NestedTensorCPU;
     default:
       return c10::DispatchKey::CPU;
   }

@@ -101,7 +101,10 @@ at::Tensor as_device(const at::Tensor& tensor, int64_t index) {
 
 int register_operators() {
   for (auto key :
-       {kDispatchKey, DispatchKey::SparsePrivateUse1, DispatchKey::SparseCsrPrivateUse1}) {
+       {kDispatchKey,
+        DispatchKey::SparsePrivateUse1,
+        DispatchKey::SparseCsrPrivateUse1,
+        DispatchKey::NestedTensorPrivateUse1}) {
     lasting_library(torch::Library::IMPL, "_", key)
         .fallback(torch::CppFunction::makeFromBoxedFunction<&run_unplanned_on_host>());
   }
@@ -115,10 +118,11 @@ int register_operators() {
     return !keeps_device_neutral_kernel(op) &&
         (op.hasKernelForDispatchKey(DispatchKey::CPU) || is_composite(op));
   });
-  const std::pair<DispatchKey, DispatchKey> sparse[] = {
+  const std::pair<DispatchKey, DispatchKey> layouts[] = {
       {DispatchKey::SparsePrivateUse1, DispatchKey::SparseCPU},
-      {DispatchKey::SparseCsrPrivateUse1, DispatchKey::SparseCsrCPU}};
-  for (const auto& [device_key, host_key] : sparse) {
+      {DispatchKey::SparseCsrPrivateUse1, DispatchKey::SparseCsrCPU},
+      {DispatchKey::NestedTensorPrivateUse1, DispatchKey::NestedTensorCPU}};
+  for (const auto& [device_key, host_key] : layouts) {
     auto& library = lasting_library(torch::Library::IMPL, "aten", device_key);
     count += register_matching(library, device_key, "aten::", [host = host_key](const auto& op) {
       return op.hasKernelForDispatchKey(host);

@@ -2,7 +2,7 @@
 
 #include "allocator.h"
 #include "host_block.h"
-#include "sparse_alias.h"
+#include "layout_alias.h"
 
 #include <c10/core/InferenceMode.h>
 #include <c10/core/TensorImpl.h>
@@ -114,8 +114,8 @@ at::Tensor wrap(c10::Storage&& storage, const TensorImpl& geometry) {
 } // namespace
 
 at::Tensor make_host_alias(const at::Tensor& device_tensor) {
-  if (!device_tensor.has_storage()) [[unlikely]] {
-    return sparse_host_alias(device_tensor);
+  if (has_other_layout(*device_tensor.unsafeGetTensorImpl())) [[unlikely]] {
+    return layout_host_alias(device_tensor);
   }
   const auto& source = *device_tensor.unsafeGetTensorImpl();
   auto impl = c10::make_intrusive<TensorImpl>(
@@ -160,8 +160,8 @@ at::Tensor to_device(at::Tensor&& host_tensor, Aliases& aliases, c10::DeviceInde
   if (impl.device_type() != c10::DeviceType::CPU) {
     return std::move(host_tensor);
   }
-  if (!impl.has_storage()) [[unlikely]] {
-    return sparse_to_device(std::move(host_tensor), aliases, device);
+  if (has_other_layout(impl)) [[unlikely]] {
+    return layout_to_device(std::move(host_tensor), aliases, device);
   }
   auto storage = device_storage(*storage_of(host_tensor), aliases, device);
   const bool own_storage = storage.unsafeGetStorageImpl() == storage_of(host_tensor);
@@ -181,8 +181,8 @@ void follow_written_aliases(Aliases& aliases) {
   for (auto& alias : aliases) {
     auto& device_impl = *alias.device_tensor.unsafeGetTensorImpl();
     const auto& host_impl = *alias.host_tensor.unsafeGetTensorImpl();
-    if (!host_impl.has_storage()) [[unlikely]] {
-      sparse_follow(alias.device_tensor, alias.host_tensor, aliases);
+    if (has_other_layout(host_impl)) [[unlikely]] {
+      layout_follow(alias.device_tensor, alias.host_tensor, aliases);
       continue;
     }
     auto& device = *storage_of(alias.device_tensor);

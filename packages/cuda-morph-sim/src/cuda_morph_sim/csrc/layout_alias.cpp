@@ -1,5 +1,6 @@
-#include "sparse_alias.h"
+#include "layout_alias.h"
 
+#include <ATen/NestedTensorImpl.h>
 #include <ATen/SparseCsrTensorImpl.h>
 #include <ATen/SparseTensorImpl.h>
 
@@ -12,9 +13,11 @@ using c10::DispatchKeySet;
 [[noreturn]] void refuse(const at::Tensor& tensor) {
   TORCH_CHECK_NOT_IMPLEMENTED(
       false,
-      "The simulated device supports dense and sparse tensors, got a tensor of layout ",
+      "The simulated device has dense, sparse and nested tensors; this one has layout ",
       tensor.layout(),
-      " without storage.");
+      " and dtype ",
+      tensor.scalar_type(),
+      ".");
   __builtin_unreachable();
 }
 
@@ -24,6 +27,10 @@ at::SparseTensorImpl& coo(const at::Tensor& tensor) {
 
 at::SparseCsrTensorImpl& compressed(const at::Tensor& tensor) {
   return *static_cast<at::SparseCsrTensorImpl*>(tensor.unsafeGetTensorImpl());
+}
+
+at::native::NestedTensorImpl& nested(const at::Tensor& tensor) {
+  return *static_cast<at::native::NestedTensorImpl*>(tensor.unsafeGetTensorImpl());
 }
 
 bool is_compressed(const at::Tensor& tensor) {
@@ -56,9 +63,24 @@ at::Tensor make_compressed(
   return at::Tensor(std::move(impl));
 }
 
+// Sizes, strides and offsets of a nested tensor are host data on every device.
+at::Tensor make_nested(const at::Tensor& like, const at::Tensor& buffer) {
+  const auto& source = nested(like);
+  return at::detail::make_tensor<at::native::NestedTensorImpl>(
+      buffer,
+      source.get_nested_sizes(),
+      source.get_nested_strides(),
+      source.get_storage_offsets());
+}
+
 } // namespace
 
-at::Tensor sparse_host_alias(const at::Tensor& device_tensor) {
+at::Tensor layout_host_alias(const at::Tensor& device_tensor) {
+  if (device_tensor.is_nested()) {
+    return make_nested(
+        device_tensor,
+        make_lasting_host_alias(nested(device_tensor).get_unsafe_storage_as_tensor()));
+  }
   if (device_tensor.layout() == at::kSparse) {
     const auto& source = coo(device_tensor);
     return make_coo(
@@ -80,11 +102,14 @@ at::Tensor sparse_host_alias(const at::Tensor& device_tensor) {
   refuse(device_tensor);
 }
 
-at::Tensor sparse_to_device(
+at::Tensor layout_to_device(
     at::Tensor&& host_tensor, Aliases& aliases, c10::DeviceIndex device) {
   const auto part = [&](const at::Tensor& tensor) {
     return to_device(at::Tensor(tensor), aliases, device);
   };
+  if (host_tensor.is_nested()) {
+    return make_nested(host_tensor, part(nested(host_tensor).get_unsafe_storage_as_tensor()));
+  }
   if (host_tensor.layout() == at::kSparse) {
     const auto& source = coo(host_tensor);
     const auto like = host_tensor;
@@ -101,13 +126,10 @@ at::Tensor sparse_to_device(
         part(source.plain_indices()),
         part(source.values()));
   }
-  if (host_tensor.is_mkldnn() || host_tensor.is_quantized()) {
-    refuse(host_tensor);
-  }
-  return std::move(host_tensor);
+  refuse(host_tensor);
 }
 
-void sparse_follow(
+void layout_follow(
     const at::Tensor& device_tensor, const at::Tensor& host_tensor, Aliases& aliases) {
   const auto device = device_tensor.device().index();
   const auto part = [&](const at::Tensor& tensor) {
