@@ -9,6 +9,7 @@ from cuda_morph.hookspecs import hookimpl
 from cuda_morph.records import (
     Backend,
     CapabilityClaim,
+    CollectiveBackend,
     Detection,
     DeviceMapping,
     DtypeSupport,
@@ -79,6 +80,12 @@ def cuda_morph_device_mapping() -> DeviceMapping:
 def cuda_morph_capabilities() -> Iterable[CapabilityClaim]:
     """What the simulated device claims to do."""
     return claims.CAPABILITIES
+
+
+@hookimpl
+def cuda_morph_collectives() -> Iterable[CollectiveBackend]:
+    """Gloo, which works on host memory, stands for NCCL."""
+    yield CollectiveBackend(name="gloo", device_types=(NAME,))
 
 
 @hookimpl
