@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ import pluggy
 
 from cuda_morph import hookspecs, records
 from cuda_morph.errors import PluginError
+from cuda_morph.frozen_record import frozen_record
 from cuda_morph.hook_calls import PASS_THROUGH, call_hook, describe
 from cuda_morph.plugin_status import PluginRow, PluginStatus
 
@@ -30,7 +31,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_-]*")
 _SPEC = re.compile(r"(\d+)\.(\d+)")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_record
 class LoadedPlugin:
     """A plugin's row and its hook implementations."""
 
@@ -56,14 +57,14 @@ def load_candidate(candidate: Candidate) -> LoadedPlugin:
         builtin=candidate.builtin,
     )
     if candidate.block:
-        return LoadedPlugin(replace(row, status=PluginStatus.BLOCKED, reason=candidate.block))
+        return LoadedPlugin(row=replace(row, status=PluginStatus.BLOCKED, reason=candidate.block))
     if candidate.rivals:
         claims = (f"{candidate.dist} {candidate.version or ''}".strip(), *candidate.rivals)
         reason = (
             f"the name {candidate.name!r} is claimed by {' and by '.join(claims)}; "
             "uninstall or block all but one of them"
         )
-        return LoadedPlugin(replace(row, status=PluginStatus.CONFLICT, reason=reason))
+        return LoadedPlugin(row=replace(row, status=PluginStatus.CONFLICT, reason=reason))
     return load_plugin(row, candidate.load)
 
 
@@ -84,7 +85,7 @@ def load_plugin(row: PluginRow, fetch: Callable[[], object]) -> LoadedPlugin:
         raise
     except BaseException as error:  # noqa: BLE001 - a vendor's import may raise anything
         reason = f"cannot be imported: {describe(error)}"
-        loaded = LoadedPlugin(_broken(row, reason, error))
+        loaded = LoadedPlugin(row=_broken(row, reason, error))
     else:
         loaded = _register(row, plugin)
     seconds = time.perf_counter() - started
@@ -104,12 +105,12 @@ def _register(row: PluginRow, plugin: object) -> LoadedPlugin:
     except PASS_THROUGH:
         raise
     except PluginError as error:
-        return LoadedPlugin(_broken(row, _with_spec_hint(error), error.__cause__ or error))
+        return LoadedPlugin(row=_broken(row, _with_spec_hint(error), error.__cause__ or error))
     except BaseException as error:  # noqa: BLE001 - e.g. a module's own __getattr__
-        return LoadedPlugin(_broken(row, f"cannot be registered: {describe(error)}", error))
+        return LoadedPlugin(row=_broken(row, f"cannot be registered: {describe(error)}", error))
     row = _judge(replace(row, backend=backend, spec=backend.spec))
     usable = row.status is PluginStatus.READY
-    return LoadedPlugin(row, MappingProxyType(hooks if usable else {}))
+    return LoadedPlugin(row=row, hooks=MappingProxyType(hooks if usable else {}))
 
 
 def _find_hooks(name: str, plugin: object) -> tuple[dict[str, pluggy.HookImpl], tuple[str, ...]]:

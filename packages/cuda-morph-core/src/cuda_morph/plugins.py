@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import difflib
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
 from cuda_morph import environment
 from cuda_morph.errors import PluginError, SettingError, UnknownBackendError
+from cuda_morph.frozen_record import frozen_record
 from cuda_morph.hook_calls import call_hook
 from cuda_morph.hookspecs import HOOKS
 from cuda_morph.plugin_listing import RESERVED_NAMES, Candidate, list_candidates, normalised
@@ -39,7 +40,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_record
 class _Listing:
     """What was found, for one setting of the lists; plugins are added as they are loaded."""
 
@@ -260,7 +261,7 @@ def _ask(
             reason=error.message.rstrip("."),
             error=error.__cause__ or error,
         )
-        return LoadedPlugin(row), ()
+        return LoadedPlugin(row=row), ()
     if hook == DETECT:
         seconds = time.perf_counter() - started
         return replace(loaded, row=_with_detection(loaded.row, records[0], seconds)), records

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch  # noqa: TID253 - loaded at activation only, when torch already is
 
 from cuda_morph.device.properties import CudaDeviceProperties
-from cuda_morph.device.protocol import DeviceArgument
 from cuda_morph.errors import BackendUnavailableError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from cuda_morph.device.protocol import DeviceArgument
 
 
 class AcceleratorRuntime:
@@ -76,9 +79,7 @@ class AcceleratorRuntime:
         if own is not None:
             return own(device)
         type_id = self.current_stream(device).device_type
-        return torch.Stream(
-            stream_id=0, device_index=self.index_of(device), device_type=type_id
-        )
+        return torch.Stream(stream_id=0, device_index=self.index_of(device), device_type=type_id)
 
     def memory_stats(self, index: int) -> Mapping[str, int]:
         """See `DeviceRuntime.memory_stats`."""

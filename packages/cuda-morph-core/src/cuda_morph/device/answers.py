@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from cuda_morph.device.protocol import DeviceArgument, DeviceRuntime
 from cuda_morph.errors import RefusedError
-from cuda_morph.records import Backend
-from cuda_morph.views import ViewPolicy
+
+if TYPE_CHECKING:
+    from cuda_morph.device.protocol import DeviceArgument, DeviceRuntime
+    from cuda_morph.records import Backend
+    from cuda_morph.views import ViewPolicy
 
 Answer = Callable[..., Any]
 

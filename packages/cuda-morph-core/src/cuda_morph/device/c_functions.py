@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from cuda_morph.device.memory_keys import nested
-from cuda_morph.device.protocol import DeviceRuntime
+if TYPE_CHECKING:
+    from cuda_morph.device.protocol import DeviceRuntime
 
 Functions = dict[str, Callable[..., Any]]
 
@@ -73,11 +73,16 @@ def _stream_functions(runtime: DeviceRuntime) -> Functions:
 def _memory_functions(runtime: DeviceRuntime) -> Functions:
     fractions: dict[int, float] = {}
 
+    def memory_stats(index: int) -> dict[str, Any]:
+        from cuda_morph.device.memory_keys import nested
+
+        return nested(runtime.memory_stats(index))
+
     def set_fraction(fraction: float, index: int) -> None:
         fractions[index] = fraction
 
     return {
-        "_cuda_memoryStats": lambda index: nested(runtime.memory_stats(index)),
+        "_cuda_memoryStats": memory_stats,
         "_cuda_resetPeakMemoryStats": runtime.reset_peak_memory,
         "_cuda_resetAccumulatedMemoryStats": runtime.reset_accumulated_memory,
         "_cuda_emptyCache": lambda *_pool: runtime.empty_cache(),
@@ -140,4 +145,3 @@ class _Cudart:
         return 0
 
     cudaHostUnregister = cudaHostRegister  # noqa: N815
-

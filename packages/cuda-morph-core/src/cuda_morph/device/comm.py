@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch  # noqa: TID253 - loaded at activation only, when torch already is
 
-from cuda_morph.device.protocol import DeviceRuntime
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from cuda_morph.device.protocol import DeviceRuntime
 
 Tensor = Any
 
@@ -36,8 +38,9 @@ def c_functions(runtime: DeviceRuntime) -> dict[str, Callable[..., Any]]:
         ],
         "_scatter_out": _scatter_out,
         "_gather": lambda tensors, dim, destination: _gather(
-            tensors, dim, torch.device(runtime.device_type) if destination is None
-            else place(destination),
+            tensors,
+            dim,
+            torch.device(runtime.device_type) if destination is None else place(destination),
         ),
         "_gather_out": _gather_out,
     }
@@ -59,9 +62,7 @@ def _broadcast_out(tensor: Tensor, out: Sequence[Tensor]) -> Sequence[Tensor]:
     return out
 
 
-def _parts(
-    tensor: Tensor, count: int, sizes: Sequence[int] | None, dim: int
-) -> Sequence[Tensor]:
+def _parts(tensor: Tensor, count: int, sizes: Sequence[int] | None, dim: int) -> Sequence[Tensor]:
     parts: Sequence[Tensor]
     parts = tensor.chunk(count, dim) if sizes is None else tensor.split(list(sizes), dim)
     return parts

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch  # noqa: TID253 - loaded at activation only, when torch already is
 
 from cuda_morph.device import host_memory, host_stream
 from cuda_morph.device.properties import CudaDeviceProperties
-from cuda_morph.device.protocol import DeviceArgument
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from cuda_morph.device.protocol import DeviceArgument
 
 
 class CpuRuntime:

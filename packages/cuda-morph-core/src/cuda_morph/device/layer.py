@@ -4,27 +4,31 @@ from __future__ import annotations
 
 import sys
 import types
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch  # noqa: TID253 - loaded at activation only, when torch already is
 import torch.cuda.amp  # noqa: TID253
 import torch.cuda.comm  # noqa: TID253
 
 from cuda_morph import api_table
-from cuda_morph.api_table import ApiRow
 from cuda_morph.device import c_functions, comm, legacy_types
-from cuda_morph.device.answers import Answer, answers, refusal
+from cuda_morph.device.answers import answers, refusal
 from cuda_morph.device.lazy_calls import run_queued_calls
 from cuda_morph.device.nvtx import NvtxRanges
-from cuda_morph.device.protocol import DeviceRuntime
-from cuda_morph.patching import Journal
-from cuda_morph.records import Backend
-from cuda_morph.views import ViewPolicy
+from cuda_morph.frozen_record import frozen_record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from cuda_morph.api_table import ApiRow
+    from cuda_morph.device.answers import Answer
+    from cuda_morph.device.protocol import DeviceRuntime
+    from cuda_morph.patching import Journal
+    from cuda_morph.records import Backend
+    from cuda_morph.views import ViewPolicy
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen_record
 class LayerContext:
     """What the layer is built from."""
 
