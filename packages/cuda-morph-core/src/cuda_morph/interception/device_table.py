@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import ctypes
 import mmap
-import re
 import struct
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
+
+from cuda_morph.frozen_record import frozen_record
 
 Undo = Callable[[], None]
 
@@ -22,10 +23,14 @@ _MAPS = Path("/proc/self/maps")
 _PROT_READ, _PROT_WRITE = 1, 2
 _PAIR = struct.Struct("<Qi")
 _PAIR_SIZE = 16
+_POINTER_SIZE = 8
+_STRING_HEADER = 16  # of libstdc++: pointer and length, then the characters of a short string
+_DEVICE_TYPES = 32  # more than c10::DeviceType has
+_PATH_COLUMN = 5  # of /proc/self/maps
 _SHORT_STRING_CAPACITY = 15
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_record
 class Segment:
     """One mapped range of libc10 with its permissions and bytes."""
 
@@ -42,26 +47,37 @@ def obstacle() -> str:
     """Returns why libc10's memory cannot be changed here, or an empty string."""
     if not sys.platform.startswith("linux") or not _MAPS.exists():
         return "memory maps are only known on Linux"
-    if sys.byteorder != "little" or struct.calcsize("P") != 8:
+    if sys.byteorder != "little" or struct.calcsize("P") != _POINTER_SIZE:
         return "the table layout is only known on 64-bit little-endian machines"
     return ""
 
 
-def _segments() -> list[Segment]:
-    """Returns libc10's mapped ranges and the anonymous one that follows (its .bss)."""
+@cache
+def _segments() -> tuple[Segment, ...]:
+    """Returns libc10's mapped ranges and the anonymous one that follows (its .bss).
+
+    A loaded library stays where it is, so the long list of mappings is read once.
+    """
     found: list[Segment] = []
     previous_end = -1
     for line in _MAPS.read_text().splitlines():
         fields = line.split()
         start, end = (int(part, 16) for part in fields[0].split("-"))
-        path = fields[5] if len(fields) > 5 else ""
-        ours = Path(path).name.startswith("libc10.so")
+        path = fields[_PATH_COLUMN] if len(fields) > _PATH_COLUMN else ""
+        ours = path.rpartition("/")[2].startswith("libc10.so")
         if ours or (not path and start == previous_end):
-            found.append(Segment(start, end, fields[1]))
+            found.append(Segment(start=start, end=end, permissions=fields[1]))
             previous_end = end
     if not found:
         raise LookupError("libc10 is not loaded")
-    return found
+    return tuple(found)
+
+
+def _occurrences(data: bytes, pattern: bytes) -> Iterator[int]:
+    position = data.find(pattern)
+    while position >= 0:
+        yield position
+        position = data.find(pattern, position + 1)
 
 
 def _protect(address: int, size: int, protection: int) -> None:
@@ -88,7 +104,7 @@ def _write(address: int, data: bytes, permissions: str) -> Undo:
     return lambda: put(before)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_record
 class DeviceTable:
     """The parser's table: address of each entry by name, and the permissions of its page."""
 
@@ -124,24 +140,22 @@ def locate() -> DeviceTable:
 
 
 def _search() -> DeviceTable:
-    segments = _segments()
-    contents = [(segment, segment.read()) for segment in segments if "r" in segment.permissions]
-    for pattern in (b"\0cuda\0",):
-        addresses = [
-            segment.start + match.start() + 1
-            for segment, data in contents
-            for match in re.finditer(pattern, data)
-        ]
+    contents = [(segment, segment.read()) for segment in _segments() if "r" in segment.permissions]
+    addresses = [
+        segment.start + position + 1
+        for segment, data in contents
+        for position in _occurrences(data, b"\0cuda\0")
+    ]
     for segment, data in contents:
         if "x" in segment.permissions:
             continue
         for address in addresses:
-            position = data.find(_PAIR.pack(address, 1))
-            while position >= 0:
+            for position in _occurrences(data, _PAIR.pack(address, 1)):
                 entries = _read_entries(segment, data, position)
                 if entries is not None:
-                    return DeviceTable(entries, segment.permissions, [])
-                position = data.find(_PAIR.pack(address, 1), position + 8)
+                    return DeviceTable(
+                        entries=entries, permissions=segment.permissions, kept_alive=[]
+                    )
     raise LookupError("libc10 has no device table of the known form")
 
 
@@ -149,9 +163,10 @@ def _read_entries(segment: Segment, data: bytes, cuda: int) -> dict[str, int] | 
     """Reads the table around its ``cuda`` entry; ``cpu`` must come right before."""
     first = cuda - _PAIR_SIZE
     entries: dict[str, int] = {}
-    for position in range(first, min(first + 32 * _PAIR_SIZE, len(data) - _PAIR_SIZE), _PAIR_SIZE):
+    end = min(first + _DEVICE_TYPES * _PAIR_SIZE, len(data) - _PAIR_SIZE)
+    for position in range(first, end, _PAIR_SIZE):
         pointer, type_id = _PAIR.unpack_from(data, position)
-        if not 0 <= type_id < 32 or not segment_of(pointer):
+        if not 0 <= type_id < _DEVICE_TYPES or not segment_of(pointer):
             break
         name = ctypes.string_at(pointer).decode("ascii", "replace")
         if not name.isidentifier():
@@ -182,13 +197,13 @@ def rename_backend(name: str, new_name: str) -> Undo:
         if "w" not in segment.permissions:
             continue
         data = segment.read()
-        for match in re.finditer(re.escape(name.encode() + b"\0"), data):
-            local = segment.start + match.start()
-            if match.start() < 16:
+        for position in _occurrences(data, name.encode() + b"\0"):
+            local = segment.start + position
+            if position < _STRING_HEADER:
                 continue
-            pointer, length = struct.unpack_from("<QQ", data, match.start() - 16)
+            pointer, length = struct.unpack_from("<QQ", data, position - _STRING_HEADER)
             if pointer == local and length == len(name):
-                hits.append((local - 16, segment))
+                hits.append((local - _STRING_HEADER, segment))
     if len(hits) != 1:
         raise LookupError(f"the backend name {name!r} was found {len(hits)} times in libc10")
     address, segment = hits[0]
