@@ -29,8 +29,6 @@ NAMES = {
 ALWAYS = {"cuda-morph", "cuda-morph-core", "cuda-morph-native"}
 PACKAGED = sorted(NAMES - {"cuda-morph"})
 
-pytestmark = pytest.mark.xdist_group("distributions")
-
 
 def run(*command, cwd=None, **variables):
     """Runs a command to its end and returns its standard output; a failure shows everything."""
