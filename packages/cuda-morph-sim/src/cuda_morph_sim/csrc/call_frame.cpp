@@ -71,7 +71,7 @@ at::Tensor CallFrame::argument(const at::Tensor& tensor, size_t position) {
   }
   if (is_on_device(tensor)) {
     meet_device(tensor, position);
-    return host_alias(tensor, aliases_);
+    return host_alias(tensor, aliases_, plan_.any_device);
   }
   if (tensor.is_cpu()) {
     meet_host(tensor, position);
@@ -84,7 +84,7 @@ void CallFrame::argument(c10::IValue& slot, size_t position) {
     const auto& tensor = slot.toTensor();
     if (is_on_device(tensor)) [[likely]] {
       meet_device(tensor, position);
-      slot = host_alias(std::move(slot).toTensor(), aliases_);
+      slot = host_alias(std::move(slot).toTensor(), aliases_, plan_.any_device);
     } else if (tensor.defined() && tensor.is_cpu()) {
       meet_host(tensor, position);
     }

@@ -63,13 +63,18 @@ bool keeps_device_neutral_kernel(const c10::OperatorHandle& op) {
       is_view(op.schema());
 }
 
+class Silence final : public c10::WarningHandler {
+ public:
+  void process(const c10::Warning&) override {}
+};
+
 std::string qualified(const c10::OperatorName& name) {
   return name.overload_name.empty() ? name.name : name.name + "." + name.overload_name;
 }
 
 template <typename Wanted>
 int register_matching(
-    torch::Library& library, DispatchKey key, std::string_view space, Wanted wanted) {
+    torch::Library& library, std::string_view space, Wanted wanted) {
   auto& dispatcher = c10::Dispatcher::singleton();
   int count = 0;
   for (const auto& name : dispatcher.getAllOpNames()) {
@@ -77,7 +82,7 @@ int register_matching(
       continue;
     }
     const auto op = dispatcher.findOp(name);
-    if (!op || !op->hasSchema() || op->hasKernelForDispatchKey(key) || !wanted(*op)) {
+    if (!op || !op->hasSchema() || !wanted(*op)) {
       continue;
     }
     library.impl(
@@ -114,8 +119,8 @@ int register_operators() {
   register_half_kernels(aten);
   // Without an entry of their own, composite kernels would win over the fallback and then find no
   // kernel for this device further down.
-  int count = register_matching(aten, kDispatchKey, "aten::", [](const auto& op) {
-    return !keeps_device_neutral_kernel(op) &&
+  int count = register_matching(aten, "aten::", [](const auto& op) {
+    return !op.hasKernelForDispatchKey(kDispatchKey) && !keeps_device_neutral_kernel(op) &&
         (op.hasKernelForDispatchKey(DispatchKey::CPU) || is_composite(op));
   });
   const std::pair<DispatchKey, DispatchKey> layouts[] = {
@@ -124,8 +129,8 @@ int register_operators() {
       {DispatchKey::NestedTensorPrivateUse1, DispatchKey::NestedTensorCPU}};
   for (const auto& [device_key, host_key] : layouts) {
     auto& library = lasting_library(torch::Library::IMPL, "aten", device_key);
-    count += register_matching(library, device_key, "aten::", [host = host_key](const auto& op) {
-      return op.hasKernelForDispatchKey(host);
+    count += register_matching(library, "aten::", [device_key, host_key](const auto& op) {
+      return !op.hasKernelForDispatchKey(device_key) && op.hasKernelForDispatchKey(host_key);
     });
   }
   auto& own = lasting_library(torch::Library::DEF, "cuda_morph_sim", std::nullopt);
@@ -137,7 +142,11 @@ int register_operators() {
 int register_collectives() {
   static const int count = [] {
     auto& library = lasting_library(torch::Library::IMPL, "c10d", kDispatchKey);
-    return register_matching(library, kDispatchKey, "c10d::", [](const auto& op) {
+    // PyTorch has entries for this key, which hand the device's tensors to the process group as
+    // they are. Gloo takes host tensors only, so ours replace them; the warning says just that.
+    Silence silence;
+    c10::WarningUtils::WarningHandlerGuard guard(&silence);
+    return register_matching(library, "c10d::", [](const auto& op) {
       return op.hasKernelForDispatchKey(DispatchKey::CPU);
     });
   }();

@@ -135,13 +135,13 @@ at::Tensor make_lasting_host_alias(const at::Tensor& device_tensor) {
   return at::Tensor(std::move(impl));
 }
 
-const at::Tensor& host_alias(at::Tensor device_tensor, Aliases& aliases) {
+const at::Tensor& host_alias(at::Tensor device_tensor, Aliases& aliases, bool lasting) {
   for (const auto& alias : aliases) {
     if (alias.device_tensor.is_same(device_tensor)) {
       return alias.host_tensor;
     }
   }
-  auto host = make_host_alias(device_tensor);
+  auto host = lasting ? make_lasting_host_alias(device_tensor) : make_host_alias(device_tensor);
   const void* address = host.has_storage() ? storage_of(host)->data() : nullptr;
   aliases.push_back({std::move(device_tensor), std::move(host), address});
   return aliases.back().host_tensor;

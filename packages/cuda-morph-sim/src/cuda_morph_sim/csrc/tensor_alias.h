@@ -29,8 +29,9 @@ at::Tensor make_host_alias(const at::Tensor& device_tensor);
 // Like `make_host_alias`, but a full-fledged tensor that user code may hold.
 at::Tensor make_lasting_host_alias(const at::Tensor& device_tensor);
 
-// The alias of a tensor within one call; the same tensor gives the same alias.
-const at::Tensor& host_alias(at::Tensor device_tensor, Aliases& aliases);
+// The alias of a tensor within one call; the same tensor gives the same alias. A lasting one is for
+// work that goes on after the call, on another thread that is not below autograd.
+const at::Tensor& host_alias(at::Tensor device_tensor, Aliases& aliases, bool lasting = false);
 
 // Turns what a CPU kernel returned into a device tensor: an argument's alias becomes the argument,
 // a view of an argument shares the argument's storage, anything else moves to `device`.
