@@ -37,10 +37,10 @@ def is_tested(version: str) -> bool:
     """Returns whether the suite of this release ran on that version of torch."""
     return any(version.startswith(f"{tested}.") for tested in TESTED_TORCH)
 
+
 DEVICE_FUNCTIONS = {
     "asarray": "device",
     "_C._nested.nested_tensor": "device",
-    "_C._nn._parse_to": "*device",
     "_C.set_autocast_enabled": "*device_type",
     "_C.is_autocast_enabled": "*device_type",
     "_C.set_autocast_dtype": "*device_type",

@@ -32,7 +32,7 @@ def cuda_method(target: Target) -> Callable[..., Any]:
             if where > 0:
                 raise RuntimeError(f"CUDA error: invalid device ordinal (device {where} of 1)")
             where = default
-        return self.to(where, non_blocking=non_blocking, memory_format=memory_format)
+        return self.to(device=where, non_blocking=non_blocking, memory_format=memory_format)
 
     return cuda
 

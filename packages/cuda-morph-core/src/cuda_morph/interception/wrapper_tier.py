@@ -70,6 +70,8 @@ class WrapperTier:
             replace_constructor(journal, owner, build(original_constructor(owner), names))
         _wrap_functions(journal, names)
         _wrap_methods(journal, names)
+        for function in (torch.nn.Module.to, torch.nn.utils.rnn.PackedSequence.to):
+            _translate_first_argument(journal, function, names)
         journal.set_attribute(torch.Tensor, "cuda", cuda_method(target))
         journal.set_attribute(torch.Tensor, "is_cuda", is_cuda_property(target))
 
@@ -119,3 +121,17 @@ def _wrap_methods(journal: Journal, names: DeviceNames) -> None:
         if isinstance(found.function, staticmethod):
             method = staticmethod(method)
         journal.set_attribute(torch.Tensor, found.name, method)
+
+
+def _translate_first_argument(
+    journal: Journal, function: types.FunctionType, names: DeviceNames
+) -> None:
+    """Redirects a Python method whose C parser has to stay itself: Dynamo replaces that one."""
+    original = types.FunctionType(
+        function.__code__,
+        function.__globals__,
+        function.__name__,
+        function.__defaults__,
+        function.__closure__,
+    )
+    journal.redirect_function(function, wrap_method(original, names, leading=True))
