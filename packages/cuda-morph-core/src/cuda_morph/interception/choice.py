@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from cuda_morph.errors import TierError
+from cuda_morph.errors import TierError, ViewError
 from cuda_morph.frozen_record import frozen_record
 from cuda_morph.interception.self_test import prove
 from cuda_morph.patching import Journal
@@ -39,6 +39,7 @@ def apply_best_tier(target: Target, journal: Journal, forced: str | None = None)
 
     Raises:
         TierError: No tier works, or the forced one does not.
+        ViewError: A tier could be used, in the other view only.
     """
     reasons: dict[str, str] = {}
     for name, home in TIERS.items():
@@ -64,6 +65,11 @@ def apply_best_tier(target: Target, journal: Journal, forced: str | None = None)
         reasons[tier.name] = obstacle
     listing = "; ".join(f"{name}: {reason}" for name, reason in reasons.items())
     which = f"Tier {forced} (forced)" if forced else "No interception tier"
+    if target.masked and "T3" in reasons:
+        raise ViewError(
+            f"The cuda view is not available in this process. {listing}",
+            hint="Use view='native', or install cuda-morph-native for this interpreter.",
+        )
     raise TierError(
         f"{which} cannot be used in this process. {listing}",
         hint="Unset CUDA_MORPH_TIER, or install cuda-morph-native for this interpreter.",
