@@ -179,9 +179,7 @@ def _import_torch() -> None:
         ) from error
 
 
-def _build(
-    selection: Selection, view: str, journal: Journal, usage: UsageCounter
-) -> Activation:
+def _build(selection: Selection, view: str, journal: Journal, usage: UsageCounter) -> Activation:
     from cuda_morph import bridges
     from cuda_morph.device import layer
     from cuda_morph.interception.choice import apply_best_tier
@@ -254,8 +252,10 @@ def _view_limits(target: Target) -> tuple[str, ...]:
     if target.policy.view == NATIVE or target.masked:
         return ()
     return (
-        f"Devices of type {target.device_type!r} keep their name in the cuda view: "
-        f"device.type is {target.device_type!r}, while torch.cuda and is_cuda answer as CUDA.",
+        (
+            f"Devices of type {target.device_type!r} keep their name in the cuda view: "
+            f"device.type is {target.device_type!r}, while torch.cuda and is_cuda answer as CUDA."
+        ),
     )
 
 
@@ -293,7 +293,7 @@ def _reset_dynamo() -> None:
 
 def _configure_logging() -> None:
     """Shows the logger's records on standard error, once, at the level the user asked for."""
-    if _log.handlers or _log.hasHandlers() and logging.getLogger().handlers:
+    if _log.handlers or (_log.hasHandlers() and logging.getLogger().handlers):
         level = environment.read(environment.LOG_LEVEL)
         if level:
             _log.setLevel(level)

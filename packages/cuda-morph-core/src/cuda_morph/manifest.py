@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from cuda_morph.records import Backend, Treatment
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from cuda_morph.api_table import ApiRow
     from cuda_morph.patching import Journal
     from cuda_morph.usage import UsageCounter
@@ -46,7 +48,7 @@ class Activation:
     journal: Journal | None = field(default=None, repr=False)
     usage_counter: UsageCounter | None = field(default=None, repr=False)
 
-    def __enter__(self) -> Activation:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_error: object) -> None:

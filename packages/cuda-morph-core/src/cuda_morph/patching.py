@@ -8,8 +8,10 @@ from __future__ import annotations
 import ctypes
 import gc
 import types
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _MISSING: Any = object()
 
@@ -147,7 +149,7 @@ class Journal:
         while self._undo:
             try:
                 self._undo.pop()()
-            except Exception as error:  # noqa: BLE001 - the other changes must still be undone
+            except Exception as error:  # noqa: BLE001, PERF203 - the other changes must still be undone
                 failure = failure or error
         if failure is not None:
             raise failure

@@ -12,9 +12,12 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from types import FrameType
+from typing import TYPE_CHECKING
 
 from cuda_morph.torch_facts import INTERNAL_CUDA_READERS
+
+if TYPE_CHECKING:
+    from types import FrameType
 
 NATIVE = "native"
 CUDA = "cuda"

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from torch._subclasses.functional_tensor import FunctionalTensor  # torch is loaded by now
+from torch._subclasses.functional_tensor import (  # noqa: TID253 - torch is loaded by now
+    FunctionalTensor,
+)
 
 if TYPE_CHECKING:
     from cuda_morph.interception.tier import Target

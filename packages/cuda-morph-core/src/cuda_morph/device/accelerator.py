@@ -51,8 +51,9 @@ class AcceleratorRuntime:
         self.empty_cache: Callable[[], None] = self._own("empty_cache")
 
     def _own(self, name: str) -> Callable[..., Any]:
-        own = getattr(self.module, name, None)
-        return own if own is not None else getattr(torch.accelerator, name)
+        own: Callable[..., Any] | None = getattr(self.module, name, None)
+        generic: Callable[..., Any] = getattr(torch.accelerator, name)
+        return generic if own is None else own
 
     def index_of(self, device: DeviceArgument) -> int:
         """See `DeviceRuntime.index_of`."""

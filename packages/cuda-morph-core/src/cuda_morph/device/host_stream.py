@@ -5,9 +5,12 @@ from __future__ import annotations
 import itertools
 import threading
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch  # noqa: TID253 - loaded at activation only, when torch already is
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 _CPU = 0
 _stream_ids = itertools.count(1)
@@ -24,11 +27,11 @@ class HostStream(torch.Stream):  # type: ignore[misc, unused-ignore]
 
     priority: int
 
-    def __new__(cls, device: Any = None, priority: int = 0, **identity: Any) -> HostStream:
+    def __new__(cls, device: Any = None, priority: int = 0, **identity: Any) -> Self:
         """Creates a stream, or the handle of an existing one from its ``stream_id``."""
         del device
         stream_id = identity.get("stream_id")
-        stream: HostStream = super().__new__(
+        stream: Self = super().__new__(
             cls,
             stream_id=next(_stream_ids) if stream_id is None else stream_id,
             device_index=0,
@@ -66,7 +69,7 @@ class HostStream(torch.Stream):  # type: ignore[misc, unused-ignore]
         event.record(self)
         return event
 
-    def __enter__(self) -> HostStream:
+    def __enter__(self) -> Self:
         self._previous = current_stream()
         set_current_stream(self)
         return self
@@ -97,10 +100,10 @@ class HostEvent(torch.Event):  # type: ignore[misc, unused-ignore]
         blocking: bool = False,
         interprocess: bool = False,
         external: bool = False,
-    ) -> HostEvent:
+    ) -> Self:
         """Creates an event that has not been recorded."""
         del blocking, interprocess, external
-        event: HostEvent = super().__new__(cls, "cpu")
+        event: Self = super().__new__(cls, "cpu")
         event._timed = bool(enable_timing)
         event._seconds = None
         return event

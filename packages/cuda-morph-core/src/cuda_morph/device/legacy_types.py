@@ -6,12 +6,14 @@ They are used as constructors, in ``isinstance``, as arguments of ``Tensor.type`
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch  # noqa: TID253 - loaded at activation only, when torch already is
 
-from cuda_morph.patching import Journal
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from cuda_morph.patching import Journal
 
 _NAMES = {
     "FloatTensor": torch.float32,
@@ -34,6 +36,7 @@ class LegacyTensorType(type):
     dtype: torch.dtype
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        """Returns an ordinary tensor of the class's dtype on the accelerator."""
         kwargs.pop("device", None)
         host = getattr(torch, cls.__name__)
         moved = [value.cpu() if isinstance(value, torch.Tensor) else value for value in args]
@@ -41,9 +44,7 @@ class LegacyTensorType(type):
 
     def __instancecheck__(cls, instance: object) -> bool:
         return (
-            isinstance(instance, torch.Tensor)
-            and instance.dtype == cls.dtype
-            and instance.is_cuda
+            isinstance(instance, torch.Tensor) and instance.dtype == cls.dtype and instance.is_cuda
         )
 
 
@@ -67,9 +68,7 @@ def apply(journal: Journal) -> None:
     journal.update_mapping(vars(torch.cuda), CLASSES)
     journal.set_attribute(torch.Tensor, "type", _tensor_type)
     default_type = _DefaultType()
-    default_type.original = journal.redirect_function(
-        torch.set_default_tensor_type, default_type
-    )
+    default_type.original = journal.redirect_function(torch.set_default_tensor_type, default_type)
 
 
 def _resolve(dtype: Any) -> LegacyTensorType | None:

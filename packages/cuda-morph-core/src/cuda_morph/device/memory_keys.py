@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _POOLS = ("all", "large_pool", "small_pool")
 _MOMENTS = ("current", "peak", "allocated", "freed")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 DeviceArgument = Any
 """What torch.cuda accepts as a device: ``None``, an int, a string or a ``torch.device``."""
@@ -63,7 +65,7 @@ class DeviceRuntime(Protocol):
         ...
 
     def memory_figure(self, kind: str, moment: str, device: DeviceArgument = None) -> int:
-        """Returns one figure: kind ``allocated`` or ``reserved``, moment ``current`` or ``peak``."""
+        """Returns one figure: ``allocated`` or ``reserved``, ``current`` or ``peak``."""
         ...
 
     def reset_peak_memory(self, device: DeviceArgument = None) -> None:

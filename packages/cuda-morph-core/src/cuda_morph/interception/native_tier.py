@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import torch  # noqa: TID253 - loaded at activation only, when torch already is
 
 from cuda_morph.errors import TierError
-from cuda_morph.interception.tier import Target
-from cuda_morph.patching import Journal
+
+if TYPE_CHECKING:
+    from cuda_morph.interception.tier import Target
+    from cuda_morph.patching import Journal
 
 
 class NativeTier:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch  # noqa: TID253 - loaded at activation only, when torch already is
 
 from cuda_morph.errors import TierError
-from cuda_morph.interception.tier import Target
+
+if TYPE_CHECKING:
+    from cuda_morph.interception.tier import Target
 
 
 def prove(target: Target, tier_name: str) -> None:

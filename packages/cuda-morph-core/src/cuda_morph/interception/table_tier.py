@@ -7,16 +7,18 @@ call. In the cuda view the name of the out-of-tree slot, a std::string of libc10
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch  # noqa: TID253 - loaded at activation only, when torch already is
 
 from cuda_morph.errors import TierError
 from cuda_morph.interception import device_table
 from cuda_morph.interception.tensor_attributes import cuda_method, is_cuda_property
-from cuda_morph.interception.tier import Target
-from cuda_morph.patching import Journal
 from cuda_morph.torch_facts import SPARE_TABLE_ENTRY
+
+if TYPE_CHECKING:
+    from cuda_morph.interception.tier import Target
+    from cuda_morph.patching import Journal
 
 
 class TableTier:
@@ -50,7 +52,7 @@ class TableTier:
         """See `Tier.limits`."""
         limits = ["torch.cuda.Event takes its options by keyword only."]
         if target.device_type == "cpu":
-            limits.append('torch.device("cuda:0") keeps its index and differs from a tensor\'s cpu.')
+            limits.append('torch.device("cuda:0") keeps its index: it differs from "cpu".')
         return tuple(limits)
 
 

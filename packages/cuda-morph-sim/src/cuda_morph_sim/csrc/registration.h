@@ -6,11 +6,14 @@ namespace cuda_morph_sim {
 // All of aten, and the fallback for whatever is registered later. Returns the operator count.
 int register_operators();
 
-// The operators of torch.distributed, once it has been imported. Returns their count.
+// The operators of torch.distributed. Returns their count; 0 when PyTorch has none.
 int register_collectives();
 
 // The operators that change dtype under autocast.
 void register_autocast();
+
+// Gives the autograd engine threads for the device if it has started without.
+void start_autograd_threads();
 
 // Timing on the device for torch.profiler.
 void register_profiler();

@@ -1,0 +1,24 @@
+"""Stands for a library that has its own branch for the accelerator."""
+
+# ruff: noqa: TID253 - runs in a process of its own, in which torch is the subject
+
+from __future__ import annotations
+
+import torch
+
+
+def available():
+    return torch.cuda.is_available()
+
+
+def type_of(tensor):
+    return tensor.device.type
+
+
+def seen_as_cuda(tensor):
+    return tensor.is_cuda
+
+
+def fail():
+    torch.cuda.is_available()
+    raise ValueError("on purpose")
