@@ -20,7 +20,7 @@ from cuda_morph_sim.settings import CACHE_VARIABLE, cache_folder
 SOURCES = Path(__file__).parent / "csrc"
 
 UNITS: dict[str, tuple[str, ...]] = {
-    "whole_aten": ("autocast", "layout_alias", "recurrent_kernels"),
+    "whole_aten": ("autocast", "layout_alias", "recurrent_kernels", "autograd_threads"),
     "dispatcher": (
         "call_plan",
         "call_frame",

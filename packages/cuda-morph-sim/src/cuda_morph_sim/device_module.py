@@ -9,6 +9,7 @@ from typing import Any
 
 import torch  # noqa: TID253 - loaded by the loader only, when torch already is
 
+from cuda_morph_sim import collectives
 from cuda_morph_sim.device_control import DeviceContext, DeviceOfContext, StreamContext
 from cuda_morph_sim.properties import COMPUTE_CAPABILITY, DEVICE_NAME, properties_of
 from cuda_morph_sim.random_state import random_functions
@@ -23,7 +24,6 @@ NATIVE = (
     "memory_allocated",
     "memory_reserved",
     "memory_stats",
-    "register_collectives",
     "reset_accumulated_memory_stats",
     "reset_peak_memory_stats",
     "set_device",
@@ -50,6 +50,7 @@ def make_module(name: str, native: Any) -> ModuleType:
         _stream_functions(name, native),
         _property_functions(native),
         random_functions(native),
+        {"register_collectives": lambda: collectives.register(name)},
     )
     for part in parts:
         for key, value in part.items():
@@ -157,13 +158,3 @@ def _property_functions(native: Any) -> dict[str, Any]:
         "is_bf16_supported": is_bf16_supported,
         "get_amp_supported_dtype": get_amp_supported_dtype,
     }
-
-
-def follow_distributed(native: Any) -> None:
-    """Register the collectives if torch.distributed is there already.
-
-    Args:
-        native: The native half of the device.
-    """
-    if "torch.distributed" in sys.modules and torch.distributed.is_available():
-        native.register_collectives()

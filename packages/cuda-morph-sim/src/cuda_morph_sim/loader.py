@@ -49,12 +49,13 @@ def load(name: str = "sim") -> ModuleType:
         native = _import_native(build.ensure_built())
         native.register_backend(settings.devices, settings.memory, settings.guarded)
         torch.utils.rename_privateuse1_backend(name)
-        from cuda_morph_sim import device_module
+        from cuda_morph_sim import collectives, device_module
 
         module = device_module.make_module(name, native)
         torch._register_device_module(name, module)
         torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)
-        device_module.follow_distributed(native)
+        collectives.register(name)
+        native.start_autograd_threads()
         _loaded, _loaded_name = module, name
         return module
 

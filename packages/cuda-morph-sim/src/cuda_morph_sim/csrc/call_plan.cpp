@@ -31,9 +31,10 @@ const std::unordered_map<std::string_view, std::vector<std::string_view>>& taken
 
 } // namespace
 
-CallPlan::CallPlan(const c10::FunctionSchema& schema)
-    : arguments(static_cast<uint16_t>(schema.arguments().size())),
-      returns(static_cast<uint16_t>(schema.returns().size())) {
+CallPlan::CallPlan(const c10::OperatorHandle& op)
+    : arguments(static_cast<uint16_t>(op.schema().arguments().size())),
+      returns(static_cast<uint16_t>(op.schema().returns().size())) {
+  const auto& schema = op.schema();
   for (size_t i = 0; i < schema.arguments().size(); ++i) {
     const auto& argument = schema.arguments()[i];
     if (argument.name() == "generator") {
@@ -43,6 +44,7 @@ CallPlan::CallPlan(const c10::FunctionSchema& schema)
       writes = true;
     }
   }
+  draws = generator < 0 && op.hasTag(at::Tag::nondeterministic_seeded);
   const std::string_view name = schema.name();
   any_device = name.rfind("c10d::", 0) == 0;
   if (const auto found = taken_from_host().find(name); found != taken_from_host().end()) {

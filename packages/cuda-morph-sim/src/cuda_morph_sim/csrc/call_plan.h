@@ -1,19 +1,21 @@
 // What the fallback needs to know about an operator, worked out once from its schema.
 #pragma once
 
-#include <ATen/core/function_schema.h>
+#include <ATen/core/dispatch/Dispatcher.h>
 
 #include <cstdint>
 
 namespace cuda_morph_sim {
 
 struct CallPlan {
-  explicit CallPlan(const c10::FunctionSchema& schema);
+  explicit CallPlan(const c10::OperatorHandle& op);
 
   uint16_t arguments;
   uint16_t returns;
   // Position of the argument that takes a random generator, or -1.
   int16_t generator = -1;
+  // True when the operator draws random numbers and takes no generator.
+  bool draws = false;
   // True when some argument is written: then shapes and storages may change under the call.
   bool writes = false;
   // Bit i set: argument i may be a CPU tensor of any shape, where CUDA takes one too. Elsewhere a

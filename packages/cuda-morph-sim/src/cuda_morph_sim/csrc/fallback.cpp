@@ -1,6 +1,7 @@
 #include "fallback.h"
 
 #include "call_frame.h"
+#include "generator.h"
 #include "memory.h"
 
 #include <atomic>
@@ -60,8 +61,15 @@ void run_on_host(
     torch::jit::Stack* stack) {
   calls.fetch_add(1, std::memory_order_relaxed);
   const auto target = host_key(keys);
+  // Aliases carry no autograd keys; nothing below this point may look for them either.
+  c10::impl::ExcludeDispatchKeyGuard below_autograd(
+      c10::autograd_dispatch_keyset_with_ADInplaceOrView);
   CallFrame frame(plan, op.schema());
   frame.to_host(*stack);
+  std::optional<DrawFromDevice> draw;
+  if (plan.draws) {
+    draw.emplace(frame.device());
+  }
   try {
     op.redispatchBoxed(c10::DispatchKeySet({target, c10::DispatchKey::CPU}), stack);
   } catch (const c10::OutOfMemoryError&) {
@@ -80,7 +88,7 @@ void run_on_host(
 
 void run_unplanned_on_host(
     const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
-  run_on_host(op, CallPlan(op.schema()), keys, stack);
+  run_on_host(op, CallPlan(op), keys, stack);
 }
 
 int64_t fallback_calls() noexcept {

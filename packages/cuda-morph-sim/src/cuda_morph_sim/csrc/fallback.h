@@ -23,7 +23,7 @@ void run_unplanned_on_host(
 // One operator's kernel, with its plan.
 class HostKernel final : public c10::OperatorKernel {
  public:
-  explicit HostKernel(const c10::FunctionSchema& schema) : plan_(schema) {}
+  explicit HostKernel(const c10::OperatorHandle& op) : plan_(op) {}
 
   void operator()(
       const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {

@@ -7,6 +7,32 @@
 #include <vector>
 
 namespace cuda_morph_sim {
+namespace {
+
+std::mutex& draw_mutex = *new std::mutex();
+
+void exchange(at::CPUGeneratorImpl& a, at::CPUGeneratorImpl& b) {
+  std::scoped_lock lock(a.mutex_, b.mutex_);
+  const auto engine = a.engine();
+  const auto float_sample = a.next_float_normal_sample();
+  const auto double_sample = a.next_double_normal_sample();
+  a.set_engine(b.engine());
+  a.set_next_float_normal_sample(b.next_float_normal_sample());
+  a.set_next_double_normal_sample(b.next_double_normal_sample());
+  b.set_engine(engine);
+  b.set_next_float_normal_sample(float_sample);
+  b.set_next_double_normal_sample(double_sample);
+}
+
+at::CPUGeneratorImpl& host_default() {
+  return *at::check_generator<at::CPUGeneratorImpl>(at::detail::getDefaultCPUGenerator());
+}
+
+at::CPUGeneratorImpl& behind(c10::DeviceIndex index) {
+  return *at::check_generator<at::CPUGeneratorImpl>(host_generator_of(default_generator(index)));
+}
+
+} // namespace
 
 DeviceGenerator::DeviceGenerator(c10::DeviceIndex index)
     : c10::GeneratorImpl(c10::Device(kDeviceType, index), c10::DispatchKeySet(kDispatchKey)),
@@ -65,6 +91,14 @@ const at::Generator& default_generator(c10::DeviceIndex index) {
 
 at::Generator make_generator(c10::DeviceIndex index) {
   return at::make_generator<DeviceGenerator>(resolve_index(c10::Device(kDeviceType, index)));
+}
+
+DrawFromDevice::DrawFromDevice(c10::DeviceIndex index) : lock_(draw_mutex), index_(index) {
+  exchange(host_default(), behind(index_));
+}
+
+DrawFromDevice::~DrawFromDevice() {
+  exchange(host_default(), behind(index_));
 }
 
 const at::Generator& host_generator_of(const at::Generator& generator) {

@@ -4,6 +4,8 @@
 #include <ATen/core/Generator.h>
 #include <c10/core/GeneratorImpl.h>
 
+#include <mutex>
+
 namespace cuda_morph_sim {
 
 // A device generator that owns the CPU generator its kernels really draw from, so that drawing on
@@ -39,5 +41,19 @@ at::Generator make_generator(c10::DeviceIndex index);
 
 // The CPU generator behind a device generator.
 const at::Generator& host_generator_of(const at::Generator& generator);
+
+// While it lives, the host's default generator draws a device's numbers: some operators take no
+// generator, and their CPU kernels always draw from that one.
+class DrawFromDevice {
+ public:
+  explicit DrawFromDevice(c10::DeviceIndex index);
+  ~DrawFromDevice();
+  DrawFromDevice(const DrawFromDevice&) = delete;
+  DrawFromDevice& operator=(const DrawFromDevice&) = delete;
+
+ private:
+  std::unique_lock<std::mutex> lock_;
+  c10::DeviceIndex index_;
+};
 
 } // namespace cuda_morph_sim

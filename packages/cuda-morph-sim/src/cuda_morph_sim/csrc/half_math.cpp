@@ -20,7 +20,7 @@ bool is_half(const at::Tensor& tensor) {
 
 class HalfKernel final : public c10::OperatorKernel {
  public:
-  explicit HalfKernel(const c10::FunctionSchema& schema) : plan_(schema) {}
+  explicit HalfKernel(const c10::OperatorHandle& op) : plan_(op) {}
 
   void operator()(
       const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
@@ -63,7 +63,7 @@ void register_half_kernels(torch::Library& library) {
     const auto op =
         c10::Dispatcher::singleton().findSchemaOrThrow((std::string("aten::") + name).c_str(), "");
     library.impl(
-        name, torch::CppFunction::makeFromBoxedFunctor(std::make_unique<HalfKernel>(op.schema())));
+        name, torch::CppFunction::makeFromBoxedFunctor(std::make_unique<HalfKernel>(op)));
   }
 }
 

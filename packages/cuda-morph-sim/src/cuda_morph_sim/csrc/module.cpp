@@ -59,13 +59,25 @@ PyObject* register_backend(PyObject*, PyObject* arguments, PyObject* keywords) {
     register_autocast();
     register_profiler();
     const int operators = register_operators();
+    register_collectives();
     registered = true;
     return PyLong_FromLong(operators);
   });
 }
 
-PyObject* register_collectives_(PyObject*, PyObject*) {
-  return guarded([] { return PyLong_FromLong(register_collectives()); });
+PyObject* start_autograd_threads_(PyObject*, PyObject*) {
+  return guarded([] {
+    // The new threads take the interpreter lock while they start.
+    PyThreadState* state = PyEval_SaveThread();
+    try {
+      start_autograd_threads();
+    } catch (...) {
+      PyEval_RestoreThread(state);
+      throw;
+    }
+    PyEval_RestoreThread(state);
+    Py_RETURN_NONE;
+  });
 }
 
 PyObject* device_count_(PyObject*, PyObject*) {
@@ -129,11 +141,11 @@ PyMethodDef module_functions[] = {
      METH_VARARGS | METH_KEYWORDS,
      "register_backend(device_count, memory_limit, guarded_addresses=False)\n--\n\n"
      "Register the device with PyTorch, once per process; returns the number of operators."},
-    {"register_collectives",
-     &register_collectives_,
+    {"start_autograd_threads",
+     &start_autograd_threads_,
      METH_NOARGS,
-     "register_collectives()\n--\n\n"
-     "Let torch.distributed's CPU backends work on device tensors; returns the operator count."},
+     "start_autograd_threads()\n--\n\n"
+     "Give the autograd engine threads for the device if it has started without."},
     {"device_count", &device_count_, METH_NOARGS, "device_count()\n--\n\nNumber of devices."},
     {"current_device", &current_device_, METH_NOARGS, "current_device()\n--\n\nIts index."},
     {"set_device", &set_device, METH_O, "set_device(device)\n--\n\nMake a device current."},

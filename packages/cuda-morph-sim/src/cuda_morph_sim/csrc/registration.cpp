@@ -87,7 +87,7 @@ int register_matching(
     }
     library.impl(
         qualified(name).c_str(),
-        torch::CppFunction::makeFromBoxedFunctor(std::make_unique<HostKernel>(op->schema())));
+        torch::CppFunction::makeFromBoxedFunctor(std::make_unique<HostKernel>(*op)));
     ++count;
   }
   return count;
