@@ -7,6 +7,7 @@
 #include "native.h"
 
 #include <dlfcn.h>
+#include <string.h>
 
 static PyTypeObject *device_class;
 static vectorcallfunc original_vectorcall;
@@ -30,6 +31,18 @@ static int names_cuda(PyObject *const *args, Py_ssize_t count, PyObject *keyword
     if (!name) return 0;
     if (PyLong_CheckExact(name)) return 1; /* a number alone means the accelerator's device */
     return PyUnicode_Check(name) && PyUnicode_CompareWithASCIIString(name, "cuda") == 0;
+}
+
+/* "cuda:1" with a second index is an error that PyTorch cannot see once the first is dropped. */
+static int has_two_indices(PyObject *const *args, Py_ssize_t count, PyObject *keywords) {
+    Py_ssize_t given = count + (keywords ? PyTuple_GET_SIZE(keywords) : 0);
+    if (!collapse_index || given < 2 || !PyUnicode_Check(args[0])) return 0;
+    const char *text = PyUnicode_AsUTF8(args[0]);
+    if (!text) {
+        PyErr_Clear();
+        return 0;
+    }
+    return strncmp(text, "cuda:", 5) == 0;
 }
 
 static PyObject *build_device(PyTypeObject *type, PyObject *const *args, Py_ssize_t count,
@@ -60,6 +73,10 @@ static PyObject *device_vectorcall(PyObject *type, PyObject *const *args, size_t
         if (known) return Py_NewRef(known);
         if (PyErr_Occurred()) return NULL;
     }
+    if (has_two_indices(args, count, keywords))
+        return PyErr_Format(PyExc_RuntimeError,
+                            "type (string) must not include an index because index was passed "
+                            "explicitly: %U", args[0]);
     PyObject *device = build_device((PyTypeObject *)type, args, count, keywords);
     if (device && collapse_index && Py_TYPE(device) == device_class &&
         ((TorchDeviceObject *)device)->device.type == DEVICE_TYPE_CPU &&

@@ -7,7 +7,8 @@
 #include <string.h>
 
 static PyObject *text_to, *default_device;
-static PyObject *names_non_blocking, *names_both;
+static PyObject *names_two, *names_three; /* keyword names of the calls of Tensor.to below */
+static int8_t accelerator_type;
 
 static int read_argument(PyObject *const *args, Py_ssize_t count, PyObject *keywords,
                          PyObject *values[3]) {
@@ -39,6 +40,22 @@ static int read_argument(PyObject *const *args, Py_ssize_t count, PyObject *keyw
     return 0;
 }
 
+/* The device to move to. The CPU has no ordinals, so PyTorch would take any number for it. */
+static PyObject *chosen_device(PyObject *device) {
+    if (!device || device == Py_None) return default_device;
+    if (PyBool_Check(device)) { /* True is an int: without this it would mean device 1 */
+        PyErr_SetString(PyExc_TypeError, "cuda(): argument 'device' must be a device, not bool");
+        return NULL;
+    }
+    if (accelerator_type != DEVICE_TYPE_CPU || !PyLong_Check(device)) return device;
+    long index = PyLong_AsLong(device);
+    if (index == -1 && PyErr_Occurred()) return NULL;
+    if (index <= 0) return default_device;
+    return PyErr_Format(PyExc_RuntimeError,
+                        "CUDA error: invalid device ordinal (device %ld; the cpu backend of "
+                        "cuda-morph has one device, number 0)", index);
+}
+
 static PyObject *tensor_cuda(PyObject *self, PyObject *const *args, Py_ssize_t count,
                              PyObject *keywords) {
     if (count == 0 && !keywords) {
@@ -47,15 +64,11 @@ static PyObject *tensor_cuda(PyObject *self, PyObject *const *args, Py_ssize_t c
     }
     PyObject *values[3] = {NULL, NULL, NULL};
     if (read_argument(args, count, keywords, values) < 0) return NULL;
-    PyObject *device = values[0] && values[0] != Py_None ? values[0] : default_device;
-    if (PyBool_Check(device)) {
-        /* True is an int: without this it would mean device 1. */
-        PyErr_SetString(PyExc_TypeError, "cuda(): argument 'device' must be a device, not bool");
-        return NULL;
-    }
+    PyObject *device = chosen_device(values[0]);
+    if (!device) return NULL;
+    /* By keyword: a dtype or a tensor in the place of the device must not be understood as one. */
     PyObject *call[] = {self, device, values[1] ? values[1] : Py_False, values[2]};
-    return PyObject_VectorcallMethod(text_to, call, 2,
-                                     values[2] ? names_both : names_non_blocking);
+    return PyObject_VectorcallMethod(text_to, call, 1, values[2] ? names_three : names_two);
 }
 
 static PyMethodDef cuda_method = {
@@ -70,9 +83,9 @@ static PyObject *make_cuda_method(PyObject *module, PyObject *args) {
     if (!PyArg_ParseTuple(args, "O!O:make_cuda_method", &PyType_Type, &owner, &device)) return NULL;
     if (!text_to) {
         text_to = PyUnicode_InternFromString("to");
-        names_non_blocking = Py_BuildValue("(s)", "non_blocking");
-        names_both = Py_BuildValue("(ss)", "non_blocking", "memory_format");
-        if (!text_to || !names_non_blocking || !names_both) return NULL;
+        names_two = Py_BuildValue("(ss)", "device", "non_blocking");
+        names_three = Py_BuildValue("(sss)", "device", "non_blocking", "memory_format");
+        if (!text_to || !names_two || !names_three) return NULL;
     }
     Py_XSETREF(default_device, Py_NewRef(device));
     return PyDescr_NewMethod(owner, &cuda_method);
@@ -80,7 +93,6 @@ static PyObject *make_cuda_method(PyObject *module, PyObject *args) {
 
 static getter device_getter;
 static void *device_closure;
-static int8_t accelerator_type;
 static int answer_by_frame;
 
 static PyObject *tensor_is_cuda(PyObject *self, void *closure) {

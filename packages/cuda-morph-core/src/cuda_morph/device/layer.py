@@ -102,6 +102,18 @@ def _supply_state(context: LayerContext) -> None:
     journal.set_attribute(torch.cuda.nvtx, "_nvtx", NvtxRanges())
     journal.update_mapping(vars(torch._C), comm.c_functions(runtime))
     _early_stream_classes(context)
+    for owner, name, value in _HANDLES:
+        if not hasattr(owner, name):
+            journal.set_type_attribute(owner, name, value)
+
+
+_HANDLES = (
+    (torch.Stream, "cuda_stream", property(lambda stream: stream.stream_id)),
+    (torch.Stream, "priority", 0),
+    (torch.Event, "cuda_event", property(lambda event: event.event_id)),
+)
+"""Attributes that CUDA's classes have beyond the device-neutral ones; the handles are numbers that
+tell streams and events apart, not pointers."""
 
 
 def _early_stream_classes(context: LayerContext) -> None:

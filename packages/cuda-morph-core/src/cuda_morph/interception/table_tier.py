@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import torch  # noqa: TID253 - loaded at activation only, when torch already is
 
 from cuda_morph.errors import TierError
-from cuda_morph.interception import device_table
+from cuda_morph.interception import class_layout, constructors, device_classes, device_table
+from cuda_morph.interception.device_arguments import DeviceNames
 from cuda_morph.interception.tensor_attributes import cuda_method, is_cuda_property
 from cuda_morph.torch_facts import SPARE_TABLE_ENTRY
 
@@ -43,6 +44,7 @@ class TableTier:
                 journal.on_rollback(device_table.rename_backend(target.device_type, "cuda"))
         except (OSError, LookupError) as error:
             raise TierError(f"Tier T1 does not work here: {error}.") from error
+        _take_positional_options(journal)
         if target.policy.by_frame and target.masked:
             journal.set_type_attribute(torch.device, "type", _type_by_frame(target))
         journal.set_attribute(torch.Tensor, "cuda", cuda_method(target))
@@ -50,10 +52,23 @@ class TableTier:
 
     def limits(self, target: Target) -> tuple[str, ...]:
         """See `Tier.limits`."""
-        limits = ["torch.cuda.Event takes its options by keyword only."]
+        limits = []
+        if class_layout.mismatch(torch.Event):
+            limits.append("torch.cuda.Event takes its options by keyword only.")
         if target.device_type == "cpu":
             limits.append('torch.device("cuda:0") keeps its index: it differs from "cpu".')
         return tuple(limits)
+
+
+def _take_positional_options(journal: Journal) -> None:
+    """Lets ``torch.Event`` be built as CUDA's: ``Event(enable_timing, blocking, interprocess)``."""
+    if class_layout.mismatch(torch.Event):
+        return
+    original = constructors.original_constructor(torch.Event)
+    names = DeviceNames("cuda")
+    constructors.replace_constructor(
+        journal, torch.Event, device_classes.event_constructor(original, names)
+    )
 
 
 def _type_by_frame(target: Target) -> Any:
