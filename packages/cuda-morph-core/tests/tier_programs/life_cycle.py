@@ -228,7 +228,7 @@ def check_a_name_that_the_user_exchanged_stays_so(world):
 def check_toggling_while_threads_work(world):
     from toggling import toggle_under_threads
 
-    rounds = 100 if world.tier == "T3" else 1000
+    rounds = 60 if world.tier == "T3" else 1000
     failures, iterations = toggle_under_threads(lambda: activate(world), rounds, world)
     assert failures == []
     assert iterations > rounds

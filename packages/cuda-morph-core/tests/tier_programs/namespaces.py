@@ -43,9 +43,10 @@ def picture() -> dict[str, dict[str, object]]:
 
 def identity(value: object) -> object:
     """A function's code counts too: it is exchanged where the object has to stay the same."""
-    if isinstance(value, types.FunctionType):
+    kind = type(value)  # isinstance() would wake torch's deprecated lazy names
+    if kind is types.FunctionType:
         return id(value), id(value.__code__), value.__defaults__
-    if isinstance(value, staticmethod | classmethod):
+    if kind in (staticmethod, classmethod):
         return id(value), id(getattr(value.__func__, "__code__", None))
     return id(value)
 

@@ -4,7 +4,9 @@
 
 from __future__ import annotations
 
+import sys
 import threading
+import time
 
 import torch
 
@@ -30,17 +32,21 @@ def toggle_under_threads(activate, rounds, world):
                     if str(error) in places:
                         failures.append(repr(error))
                 counts[number] += 1
+                time.sleep(0.0002)  # leaves the lock to the thread that toggles
         except BaseException as error:
             failures.append(repr(error))
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
     for thread in threads:
         thread.start()
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(0.0002)  # threads meet in more places, and sooner
     try:
         for _ in range(rounds):
             activate()
             cuda_morph.deactivate()
     finally:
+        sys.setswitchinterval(interval)
         stop.set()
         for thread in threads:
             thread.join()

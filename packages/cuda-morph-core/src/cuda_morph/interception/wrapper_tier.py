@@ -94,25 +94,27 @@ def _wrap_functions(journal: Journal, names: DeviceNames) -> None:
         if identity in table:
             journal.set_item(table, id(wrapper), table[identity])
     journal.on_rollback(_unwrap_functions)
-    for namespace, name, value in _module_names():
-        if id(value) in wrapped:
-            namespace[name] = wrapped[id(value)]
+    for namespace in _namespaces():
+        # Names imported from torch early are wrapped where they lie, in any module.
+        if not wrapped.keys().isdisjoint(map(id, namespace.values())):
+            for name, value in list(namespace.items()):
+                if id(value) in wrapped:
+                    namespace[name] = wrapped[id(value)]
 
 
 def _unwrap_functions() -> None:
     """Puts the C functions back, also into modules that imported a wrapper while active."""
-    for namespace, name, value in _module_names():
-        if type(value) is WrappedFunction:
-            namespace[name] = value.original
+    for namespace in _namespaces():
+        if WrappedFunction in set(map(type, namespace.values())):
+            for name, value in list(namespace.items()):
+                if type(value) is WrappedFunction:
+                    namespace[name] = value.original
 
 
-def _module_names() -> Iterator[tuple[dict[str, Any], str, Any]]:
-    """Yields every name of every module: early imported functions are wrapped where they lie."""
+def _namespaces() -> Iterator[dict[str, Any]]:
     for module in list(sys.modules.values()):
         if isinstance(module, types.ModuleType):
-            namespace = vars(module)
-            for name, value in list(namespace.items()):
-                yield namespace, name, value
+            yield vars(module)
 
 
 def _wrap_methods(journal: Journal, names: DeviceNames) -> None:
