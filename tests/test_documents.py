@@ -72,6 +72,16 @@ def test_no_path_of_a_machine_is_in_the_tree():
     assert found == []
 
 
+def test_the_index_names_every_document():
+    folder = ROOT / "docs"
+    index = (folder / "index.md").read_text()
+    listed = {(folder / link).resolve() for link in LINK.findall(index) if "://" not in link}
+    pages = {
+        path for path in DOCUMENTS if folder in path.parents and path.parent.name != "decisions"
+    }
+    assert pages - {folder / "index.md"} <= listed
+
+
 def test_every_decision_is_listed():
     folder = ROOT / "docs" / "decisions"
     listed = (folder / "README.md").read_text()
