@@ -87,9 +87,9 @@ class AcceleratorRuntime:
         stats: Mapping[str, int] = self._own("memory_stats")(index)
         return stats
 
-    def memory_figure(self, kind: str, moment: str, device: DeviceArgument = None) -> int:
-        """See `DeviceRuntime.memory_figure`."""
-        return int(self._figures[f"{kind}.{moment}"](device))
+    def memory_reader(self, kind: str, moment: str) -> Callable[[DeviceArgument], int]:
+        """See `DeviceRuntime.memory_reader`."""
+        return self._figures[f"{kind}.{moment}"]
 
     def reset_peak_memory(self, device: DeviceArgument = None) -> None:
         """See `DeviceRuntime.reset_peak_memory`."""

@@ -48,16 +48,11 @@ def _device_answers(runtime: DeviceRuntime, policy: ViewPolicy) -> dict[str, Ans
 
 
 def _memory_answers(runtime: DeviceRuntime) -> dict[str, Answer]:
-    def figure(kind: str, moment: str) -> Answer:
-        def read(device: DeviceArgument) -> int:
-            return runtime.memory_figure(kind, moment, device)
-
-        return read
-
     def device_memory_used(device: DeviceArgument) -> int:
         free, total = runtime.memory_info(device)
         return total - free
 
+    figure = runtime.memory_reader
     reserved, peak_reserved = figure("reserved", "current"), figure("reserved", "peak")
     return {
         "memory_allocated": figure("allocated", "current"),

@@ -11,7 +11,7 @@ from cuda_morph.device import host_memory, host_stream
 from cuda_morph.device.properties import CudaDeviceProperties
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from cuda_morph.device.protocol import DeviceArgument
 
@@ -91,13 +91,17 @@ class CpuRuntime:
             for moment, value in (("current", current), ("peak", peak))
         }
 
-    def memory_figure(self, kind: str, moment: str, device: DeviceArgument = None) -> int:
-        """See `DeviceRuntime.memory_figure`."""
+    def memory_reader(self, kind: str, moment: str) -> Callable[[DeviceArgument], int]:
+        """See `DeviceRuntime.memory_reader`."""
         del kind
-        self.index_of(device)
-        if moment == "peak":
-            return host_memory.peak_resident_bytes()
-        return host_memory.resident_bytes()
+        peak = moment == "peak"
+        figure = host_memory.peak_resident_bytes if peak else host_memory.resident_bytes
+
+        def read(device: DeviceArgument) -> int:
+            self.index_of(device)
+            return figure()
+
+        return read
 
     def reset_peak_memory(self, device: DeviceArgument = None) -> None:
         """See `DeviceRuntime.reset_peak_memory`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 DeviceArgument = Any
 """What torch.cuda accepts as a device: ``None``, an int, a string or a ``torch.device``."""
@@ -64,8 +64,15 @@ class DeviceRuntime(Protocol):
         """Returns statistics under the flat keys of ``torch.cuda.memory_stats``."""
         ...
 
-    def memory_figure(self, kind: str, moment: str, device: DeviceArgument = None) -> int:
-        """Returns one figure: ``allocated`` or ``reserved``, ``current`` or ``peak``."""
+    def memory_reader(self, kind: str, moment: str) -> Callable[[DeviceArgument], int]:
+        """Returns the function that reads one figure of a device.
+
+        It is asked for at activation and called often, so the device module's own is best.
+
+        Args:
+            kind: ``allocated`` or ``reserved``.
+            moment: ``current`` or ``peak``.
+        """
         ...
 
     def reset_peak_memory(self, device: DeviceArgument = None) -> None:
