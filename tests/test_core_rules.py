@@ -27,6 +27,7 @@ LAYERS = (
         "environment",
         "patching",
         "torch_facts",
+        "import_watch",
     },
     # The contract with plugins, the table of CUDA names, and whose world is seen.
     {"hookspecs", "api_table", "views"},
