@@ -6,16 +6,18 @@ import hashlib
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
-from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cuda_morph.errors import MorphError, TorchMissingError
 from cuda_morph_sim import toolchain
 from cuda_morph_sim.settings import CACHE_VARIABLE, cache_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
 
 SOURCES = Path(__file__).parent / "csrc"
 
@@ -32,6 +34,7 @@ UNITS: dict[str, tuple[str, ...]] = {
     "device": (
         "device_state",
         "memory",
+        "guarded_memory",
         "host_block",
         "tensor_alias",
         "allocator",
@@ -102,13 +105,7 @@ def ensure_built() -> Path:
     with _locked(target.parent):
         # Another process may have built it while this one waited.
         if not target.is_file():
-            short = torch.version.partition("+")[0]
-            print(
-                f"cuda-morph-sim: building the simulated device for torch {short} "
-                "(about 15 s, once) ...",
-                file=sys.stderr,
-                flush=True,
-            )
+            torch.version.partition("+")[0]
             _build(target, compiler, _include_flags(torch.folder, python_headers), torch.folder)
     return target
 

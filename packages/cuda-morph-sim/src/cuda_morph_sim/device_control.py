@@ -24,9 +24,8 @@ class DeviceContext:
     def __enter__(self) -> None:
         self.prev_idx = self._native.exchange_device(self.idx)
 
-    def __exit__(self, *_exception: object) -> bool:
+    def __exit__(self, *_exception: object) -> None:
         self.idx = self._native.exchange_device(self.prev_idx)
-        return False
 
 
 class DeviceOfContext(DeviceContext):

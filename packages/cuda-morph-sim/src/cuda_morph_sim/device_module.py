@@ -47,7 +47,7 @@ def make_module(name: str, native: Any) -> ModuleType:
         setattr(module, function, getattr(native, function))
     parts = (
         _state_functions(native),
-        _stream_functions(name, native),
+        _stream_functions(native),
         _property_functions(native),
         random_functions(native),
         {"register_collectives": lambda: collectives.register(name)},
@@ -90,7 +90,7 @@ def _state_functions(native: Any) -> dict[str, Any]:
     }
 
 
-def _stream_functions(name: str, native: Any) -> dict[str, Any]:
+def _stream_functions(native: Any) -> dict[str, Any]:
     def current_stream(device: Any = None) -> torch.Stream:
         """Return the stream that this thread uses on a device."""
         return torch._C._accelerator_getStream(native.index_of(device))

@@ -1,19 +1,21 @@
-"""Loads the simulated device into PyTorch: once per process, under a name of the caller's choice."""
+"""Loads the simulated device into PyTorch, once per process, under a chosen name."""
 
 from __future__ import annotations
 
 import importlib.util
 import threading
 from importlib.machinery import ExtensionFileLoader
-from pathlib import Path
-from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch  # noqa: TID253 - whoever loads a device has PyTorch loaded
 
 from cuda_morph.errors import AlreadyActiveError
 from cuda_morph_sim import build
 from cuda_morph_sim.settings import read_settings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from types import ModuleType
 
 _UNNAMED = "privateuseone"
 

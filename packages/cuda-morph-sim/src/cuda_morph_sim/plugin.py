@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from cuda_morph.errors import SettingError
 from cuda_morph.hookspecs import hookimpl
@@ -16,6 +16,9 @@ from cuda_morph.records import (
 )
 from cuda_morph_sim import build, claims, toolchain
 from cuda_morph_sim.settings import read_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 NAME = "sim"
 COMPUTE_CAPABILITY = (8, 0)

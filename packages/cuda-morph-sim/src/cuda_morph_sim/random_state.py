@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch  # noqa: TID253 - loaded by the loader only, when torch already is
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import torch
 
 
 def random_functions(native: Any) -> dict[str, Any]:
@@ -18,8 +20,10 @@ def random_functions(native: Any) -> dict[str, Any]:
         Functions by name, and ``default_generators``.
     """
     generators = tuple(native.default_generator(i) for i in range(native.device_count()))
-    return {"default_generators": generators} | _seeds(native, generators) | _states(
-        native, generators
+    return (
+        {"default_generators": generators}
+        | _seeds(native, generators)
+        | _states(native, generators)
     )
 
 

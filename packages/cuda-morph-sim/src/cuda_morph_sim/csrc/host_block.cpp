@@ -1,10 +1,9 @@
 #include "host_block.h"
 
+#include "guarded_memory.h"
 #include "memory.h"
 
 #include <c10/core/CPUAllocator.h>
-
-#include <sys/mman.h>
 
 #include <algorithm>
 #include <cstring>
@@ -13,16 +12,10 @@
 namespace cuda_morph_sim {
 namespace {
 
-bool guarded_addresses = false;
-
 // Adoption replaces a storage's DataPtr; two threads may meet the same foreign storage.
 std::mutex& adoption_mutex = *new std::mutex();
 
 } // namespace
-
-void set_guarded_addresses(bool enabled) {
-  guarded_addresses = enabled;
-}
 
 HostBlock::HostBlock(
     c10::DataPtr&& host_data,
@@ -37,7 +30,7 @@ HostBlock::HostBlock(
           /*resizable=*/true),
       device_(device),
       charged_(charged) {
-  if (guarded_addresses) {
+  if (guarded_addresses()) {
     map_guard();
   }
 }
@@ -49,14 +42,12 @@ HostBlock::~HostBlock() {
 
 void HostBlock::map_guard() {
   guard_nbytes_ = std::max<size_t>(nbytes(), 1);
-  void* address = mmap(
-      nullptr, guard_nbytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  guard_address_ = address == MAP_FAILED ? nullptr : address;
+  guard_address_ = reserve_guard(*this, guard_nbytes_);
 }
 
 void HostBlock::unmap_guard() noexcept {
   if (guard_address_ != nullptr) {
-    munmap(guard_address_, guard_nbytes_);
+    release_guard(guard_address_, guard_nbytes_);
     guard_address_ = nullptr;
   }
 }
@@ -69,7 +60,7 @@ void HostBlock::follow_resize() {
     memory::charge(device_, now);
     charged_ = now;
   }
-  if (guarded_addresses) {
+  if (guarded_addresses()) {
     unmap_guard();
     map_guard();
   }
@@ -113,6 +104,11 @@ HostBlock* adopt_storage(c10::StorageImpl& storage, c10::DeviceIndex device, boo
   }
   auto data = storage.set_data_ptr(c10::DataPtr());
   data.unsafe_set_device(c10::Device(c10::kCPU));
+  if (guarded_addresses()) {
+    if (auto bytes = host_bytes_behind(data.get())) {
+      data = std::move(bytes);
+    }
+  }
   auto block = c10::make_intrusive<HostBlock>(std::move(data), nbytes, device, charged ? nbytes : 0);
   auto* raw = block.get();
   storage.set_data_ptr_noswap(device_data_ptr(std::move(block)));

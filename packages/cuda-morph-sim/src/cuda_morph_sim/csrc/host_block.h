@@ -67,7 +67,4 @@ void follow_block(c10::StorageImpl& storage, HostBlock& block);
 // Changes the size of a device storage, keeping its contents.
 void resize_device_storage(c10::StorageImpl& storage, size_t nbytes);
 
-// Device memory that the host cannot read through the address a tensor shows.
-void set_guarded_addresses(bool enabled);
-
 } // namespace cuda_morph_sim

@@ -4,7 +4,7 @@
 #include "device_state.h"
 #include "generator.h"
 #include "hooks.h"
-#include "host_block.h"
+#include "guarded_memory.h"
 #include "memory.h"
 #include "memory_functions.h"
 #include "registration.h"

@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cuda_morph.errors import MorphError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 def select(entries: Sequence[Any], count: int | None) -> list[Any]:
@@ -45,8 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         return _compare(options)
-    except MorphError as error:
-        print(error, file=sys.stderr)
+    except MorphError:
         return 2
 
 
@@ -61,8 +62,7 @@ def _compare(options: argparse.Namespace) -> int:
     module = load()
     try:
         from torch.testing._internal.common_methods_invocations import op_db
-    except ImportError as error:
-        print(f"PyTorch's operator database cannot be imported: {error}", file=sys.stderr)
+    except ImportError:
         return 2
     chosen = [
         op

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch  # noqa: TID253 - running operators needs PyTorch by nature
 
 from cuda_morph_sim.opinfo.comparison import UNINITIALISED, check_equal, to_device
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 DTYPES = (torch.float32, torch.int64, torch.bool, torch.complex64)
 SAMPLES = {torch.float32: 3}

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from cuda_morph_sim.opinfo.cases import EntryResult
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from cuda_morph_sim.opinfo.cases import EntryResult
 
 FILE = Path(__file__).with_name("known_misses.json")
 

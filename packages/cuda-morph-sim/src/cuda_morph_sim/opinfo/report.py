@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cuda_morph_sim.opinfo.cases import EntryResult
-from cuda_morph_sim.opinfo.known_misses import Verdict
-
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from rich.console import Console
+
+    from cuda_morph_sim.opinfo.cases import EntryResult
+    from cuda_morph_sim.opinfo.known_misses import Verdict
 
 REQUIRED_PERCENT = 99.0
 
