@@ -11,12 +11,13 @@ if TYPE_CHECKING:
 
 def apply(context: LayerContext, target: Target) -> None:
     """Applies every bridge that the target needs; all changes go to the context's journal."""
-    from cuda_morph.bridges import autocast, distributed, profiler, serialization
+    from cuda_morph.bridges import autocast, distributed, dynamo, profiler, serialization
 
     serialization.apply(context, target)
     autocast.apply(context.journal, target)
     distributed.apply(context, target)
     profiler.apply(context.journal, target)
+    dynamo.apply(context.journal, target)
     if target.device_type == "cpu":
         from cuda_morph.bridges import functional_tensor, random_state, record_stream
 
