@@ -10,6 +10,11 @@ static PyObject *text_to, *default_device;
 static PyObject *names_two, *names_three; /* keyword names of the calls of Tensor.to below */
 static int8_t accelerator_type;
 
+/* PyTorch's own Tensor.to and the arguments of x.cuda(). Calling it with a tuple that is always
+ * the same saves the lookup and two layers of calls. */
+static PyObject *torch_to, *default_arguments;
+static PyCFunctionWithKeywords move;
+
 static int read_argument(PyObject *const *args, Py_ssize_t count, PyObject *keywords,
                          PyObject *values[3]) {
     static const char *const names[] = {"device", "non_blocking", "memory_format"};
@@ -59,7 +64,14 @@ static PyObject *chosen_device(PyObject *device) {
 static PyObject *tensor_cuda(PyObject *self, PyObject *const *args, Py_ssize_t count,
                              PyObject *keywords) {
     if (count == 0 && !keywords) {
-        PyObject *call[] = {self, default_device};
+        if (move && _PyType_Lookup(Py_TYPE(self), text_to) == torch_to) {
+            /* Held: another thread may activate, and replace it, while a copy releases the lock. */
+            PyObject *arguments = Py_NewRef(default_arguments);
+            PyObject *moved = move(self, arguments, NULL);
+            Py_DECREF(arguments);
+            return moved;
+        }
+        PyObject *call[] = {self, default_device}; /* a subclass with a Tensor.to of its own */
         return PyObject_VectorcallMethod(text_to, call, 2, NULL);
     }
     PyObject *values[3] = {NULL, NULL, NULL};
@@ -76,6 +88,17 @@ static PyMethodDef cuda_method = {
     "cuda(device=None, non_blocking=False, memory_format=torch.preserve_format) -> Tensor\n\n"
     "Returns a copy of this tensor on the accelerator that stands for CUDA."};
 
+static int remember_torch_to(PyTypeObject *owner) {
+    PyObject *found = PyDict_GetItemWithError(owner->tp_dict, text_to);
+    if (!found) return PyErr_Occurred() ? -1 : 0;
+    if (!Py_IS_TYPE(found, &PyMethodDescr_Type)) return 0;
+    PyMethodDef *method = ((PyMethodDescrObject *)found)->d_method;
+    if (method->ml_flags != (METH_VARARGS | METH_KEYWORDS)) return 0;
+    Py_XSETREF(torch_to, Py_NewRef(found));
+    move = (PyCFunctionWithKeywords)(void *)method->ml_meth;
+    return 0;
+}
+
 static PyObject *make_cuda_method(PyObject *module, PyObject *args) {
     (void)module;
     PyTypeObject *owner;
@@ -87,6 +110,12 @@ static PyObject *make_cuda_method(PyObject *module, PyObject *args) {
         names_three = Py_BuildValue("(sss)", "device", "non_blocking", "memory_format");
         if (!text_to || !names_two || !names_three) return NULL;
     }
+    PyObject *arguments = PyTuple_Pack(1, device);
+    if (!arguments || remember_torch_to(owner) < 0) {
+        Py_XDECREF(arguments);
+        return NULL;
+    }
+    Py_XSETREF(default_arguments, arguments);
     Py_XSETREF(default_device, Py_NewRef(device));
     return PyDescr_NewMethod(owner, &cuda_method);
 }
