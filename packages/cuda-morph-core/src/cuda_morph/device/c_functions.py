@@ -9,8 +9,11 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from cuda_morph.device import memory_history, tuning
+
 if TYPE_CHECKING:
     from cuda_morph.device.protocol import DeviceRuntime
+    from cuda_morph.device.stubs import Notices
 
 Functions = dict[str, Callable[..., Any]]
 
@@ -25,6 +28,8 @@ def c_functions(runtime: DeviceRuntime) -> Functions:
         **_stream_functions(runtime),
         **_memory_functions(runtime),
         **_setting_functions(),
+        **memory_history.c_functions(runtime),
+        **tuning.c_functions(),
     }
 
 
@@ -89,13 +94,12 @@ def _memory_functions(runtime: DeviceRuntime) -> Functions:
         "_cuda_emptyCache": lambda *_pool: runtime.empty_cache(),
         "_cuda_setMemoryFraction": set_fraction,
         "_cuda_getMemoryFraction": lambda index: fractions.get(index, 1.0),
-        "_cuda_hostMemoryStats": dict,
         "_cuda_resetPeakHostMemoryStats": lambda: None,
         "_cuda_resetAccumulatedHostMemoryStats": lambda: None,
         "_cuda_getAllocatorBackend": lambda: "native",
+        "_cuda_cudaCachingAllocator_enable": lambda _value: None,
         "_cuda_cudaCachingAllocator_is_enabled": lambda: True,
         "_cuda_clearCublasWorkspaces": lambda: None,
-        "_cuda_isHistoryEnabled": lambda: False,
     }
 
 
@@ -111,21 +115,31 @@ def _setting_functions() -> Functions:
     }
 
 
-def cudart(runtime: DeviceRuntime) -> Any:
-    """Returns a stand-in for the CUDA runtime module: memory figures and profiler switches."""
-    return _Cudart(runtime)
+def cudart(runtime: DeviceRuntime, notices: Notices, refuse: Callable[[str], Any]) -> Any:
+    """Returns a stand-in for the CUDA runtime module.
+
+    Args:
+        runtime: Answers the memory figures.
+        notices: Where the calls without effect speak up.
+        refuse: Returns a refusal for the function of that name.
+    """
+    module = _Cudart(runtime, notices)
+    for name in ("cudaStreamCreate", "cudaStreamDestroy"):
+        setattr(module, name, refuse(f"torch.cuda.cudart().{name}"))
+    return module
 
 
 class _Cudart:
-    """The functions of ``torch.cuda.cudart()`` that do not need a CUDA driver."""
+    """The functions of ``torch.cuda.cudart()``; those that need a CUDA driver are refused."""
 
     class cudaError(int):  # noqa: N801 - the name CUDA gives it
         """Result codes; only success is ever returned."""
 
         success = 0
 
-    def __init__(self, runtime: DeviceRuntime) -> None:
+    def __init__(self, runtime: DeviceRuntime, notices: Notices) -> None:
         self._runtime = runtime
+        self._notices = notices
 
     def cudaMemGetInfo(self, index: int) -> tuple[int, int]:  # noqa: N802
         """Returns free and total bytes of a device."""
@@ -136,7 +150,10 @@ class _Cudart:
         return "no error" if int(code) == 0 else f"unknown CUDA error {int(code)}"
 
     def cudaProfilerStart(self) -> int:  # noqa: N802
-        """Accepted; use torch.profiler for a trace."""
+        """Accepted, with a notice: no profiler of another vendor listens to it."""
+        self._notices.give(
+            "torch.cuda.profiler", "No profiler is told; use torch.profiler for a trace."
+        )
         return 0
 
     cudaProfilerStop = cudaProfilerStart  # noqa: N815

@@ -11,11 +11,12 @@ import torch.cuda.amp  # noqa: TID253
 import torch.cuda.comm  # noqa: TID253
 
 from cuda_morph import api_table
-from cuda_morph.device import c_functions, comm, legacy_types
+from cuda_morph.device import c_functions, comm, legacy_types, refusals, stubs
 from cuda_morph.device.answers import answers, refusal
 from cuda_morph.device.lazy_calls import run_queued_calls
 from cuda_morph.device.nvtx import NvtxRanges
 from cuda_morph.frozen_record import frozen_record
+from cuda_morph.records import Treatment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from cuda_morph.api_table import ApiRow
     from cuda_morph.device.answers import Answer
     from cuda_morph.device.protocol import DeviceRuntime
+    from cuda_morph.device.stubs import Notices
     from cuda_morph.patching import Journal
     from cuda_morph.records import Backend
     from cuda_morph.views import ViewPolicy
@@ -48,29 +50,39 @@ def apply(context: LayerContext) -> tuple[ApiRow, ...]:
     Raises:
         Exception: Whatever goes wrong; the caller rolls the journal back.
     """
-    _supply_c_functions(context)
-    _supply_state(context)
+    notices = stubs.Notices()
+    _supply_c_functions(context, notices)
+    _supply_state(context, notices)
     _redirect_functions(context)
-    _refuse_functions(context)
+    _refuse_names(context)
     legacy_types.apply(context.journal)
     run_queued_calls()
     return api_table.load()
 
 
-def _supply_c_functions(context: LayerContext) -> None:
+def _supply_c_functions(context: LayerContext, notices: Notices) -> None:
     supplied: dict[str, Answer] = {}
+    rows = api_table.by_name()
     for name, function in c_functions.c_functions(context.runtime).items():
+        row = rows.get(f"torch._C.{name}")
+        if row is not None and row.treatment is Treatment.STUB:
+            function = stubs.stub(stubs.public_name(name), row.note, function, notices)  # noqa: PLW2901
         supplied[name] = context.count_calls(f"torch._C.{name}", function)
     for row in api_table.rows_answered_by("refuse"):
-        if row.kind == "c_function":
-            name = row.name.rpartition(".")[2]
-            supplied[name] = refusal(row.name, row.note, row.replacement, context.backend)
+        if row.name.startswith("torch._C."):
+            supplied[row.name.rpartition(".")[2]] = _refused_c_name(context, row)
     context.journal.update_mapping(vars(torch._C), supplied)
     for module in _cuda_modules():
         # Names that a module of torch.cuda imported from torch._C before we came.
         early = {name: supplied[name] for name in vars(module).keys() & supplied.keys()}
         if early:
             context.journal.update_mapping(vars(module), early)
+
+
+def _refused_c_name(context: LayerContext, row: ApiRow) -> Answer:
+    if row.kind == "class":
+        return refusals.refused_class(context, row)
+    return refusal(row.name, row.note, row.replacement, context.backend)
 
 
 def _cuda_modules() -> Iterable[types.ModuleType]:
@@ -81,11 +93,11 @@ def _cuda_modules() -> Iterable[types.ModuleType]:
     ]
 
 
-def _supply_state(context: LayerContext) -> None:
+def _supply_state(context: LayerContext, notices: Notices) -> None:
     journal, runtime = context.journal, context.runtime
     state: dict[str, Any] = {
         "_initialized": True,
-        "_cudart": c_functions.cudart(runtime),
+        "_cudart": c_functions.cudart(runtime, notices, _refused_runtime(context)),
         "_get_device_properties": runtime.properties,
         "_cached_device_count": None,
         "default_generators": runtime.default_generators(),
@@ -114,6 +126,14 @@ _HANDLES = (
 )
 """Attributes that CUDA's classes have beyond the device-neutral ones; the handles are numbers that
 tell streams and events apart, not pointers."""
+
+
+def _refused_runtime(context: LayerContext) -> Callable[[str], Answer]:
+    def refuse(name: str) -> Answer:
+        reason = "It works on pointers of the CUDA runtime."
+        return refusal(name, reason, "torch.cuda.Stream", context.backend)
+
+    return refuse
 
 
 def _early_stream_classes(context: LayerContext) -> None:
@@ -152,6 +172,13 @@ def _functions(name: str) -> list[types.FunctionType]:
     return found
 
 
+def _classes(name: str) -> list[type]:
+    target: Any = torch
+    for part in name.split(".")[1:]:
+        target = getattr(target, part, None)
+    return [target] if isinstance(target, type) else []
+
+
 def _redirect_functions(context: LayerContext) -> None:
     table = answers(context.runtime, context.policy, context.backend)
     done: set[int] = set()
@@ -168,13 +195,17 @@ def _redirect_functions(context: LayerContext) -> None:
         context.journal.redirect_function(innermost, counted)
 
 
-def _refuse_functions(context: LayerContext) -> None:
+def _refuse_names(context: LayerContext) -> None:
     done: set[int] = set()
-    for row in api_table.rows_answered_by("refuse"):
-        if row.kind != "function":
-            continue
-        for function in _functions(row.name)[-1:]:
-            if id(function) not in done:
-                done.add(id(function))
+    rows = [row for row in api_table.rows_answered_by("refuse") if "torch.cuda." in row.name]
+    # An object with several names is refused under the shortest.
+    for row in sorted(rows, key=lambda row: row.name.count(".")):
+        for target in _functions(row.name)[-1:] or _classes(row.name):
+            if id(target) in done:
+                continue
+            done.add(id(target))
+            if isinstance(target, type):
+                refusals.refuse_class(context, target, row)
+            else:
                 refuse = refusal(row.name, row.note, row.replacement, context.backend)
-                context.journal.redirect_function(function, refuse)
+                context.journal.redirect_function(target, refuse)

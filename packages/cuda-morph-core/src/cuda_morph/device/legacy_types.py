@@ -48,24 +48,48 @@ class LegacyTensorType(type):
         )
 
 
-def _typed_class(name: str, dtype: torch.dtype) -> LegacyTensorType:
+def _typed_class(
+    name: str, dtype: torch.dtype, metaclass: type[LegacyTensorType] = LegacyTensorType
+) -> LegacyTensorType:
+    sparse = metaclass is not LegacyTensorType
     attributes = {
         "dtype": dtype,
         "is_cuda": True,
-        "is_sparse": False,
-        "layout": torch.strided,
-        "__module__": "torch.cuda",
+        "is_sparse": sparse,
+        "layout": torch.sparse_coo if sparse else torch.strided,
+        "__module__": "torch.cuda.sparse" if sparse else "torch.cuda",
         "__doc__": f"Tensors of {dtype} on the accelerator that stands for CUDA.",
     }
-    return LegacyTensorType(name, (), attributes)
+    return metaclass(name, (), attributes)
 
 
 CLASSES = {name: _typed_class(name, dtype) for name, dtype in _NAMES.items()}
 
 
+class LegacySparseType(LegacyTensorType):
+    """Metaclass of the sparse typed classes."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        """Builds a sparse tensor on the accelerator."""
+        kwargs.pop("device", None)
+        return torch.sparse_coo_tensor(*args, dtype=cls.dtype, **kwargs).to(torch.device("cuda"))
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return super().__instancecheck__(instance) and bool(getattr(instance, "is_sparse", False))
+
+
+SPARSE_CLASSES = {
+    name: _typed_class(name, dtype, LegacySparseType)
+    for name, dtype in _NAMES.items()
+    if name != "BoolTensor"
+}
+"""PyTorch has no sparse class of Booleans."""
+
+
 def apply(journal: Journal) -> None:
     """Puts the classes into ``torch.cuda`` and makes their users understand them."""
     journal.update_mapping(vars(torch.cuda), CLASSES)
+    journal.update_mapping(vars(torch.cuda.sparse), SPARSE_CLASSES)
     journal.set_attribute(torch.Tensor, "type", _tensor_type)
     default_type = _DefaultType()
     default_type.original = journal.redirect_function(torch.set_default_tensor_type, default_type)
