@@ -24,6 +24,7 @@ typedef struct {
     const ElfW(Rela) *plt, *relocations;
     size_t plt_size, relocations_size;
     size_t relative; /* leading relocations that name no symbol: most of them */
+    const uint32_t *hashes; /* DT_GNU_HASH: finds the symbols that the object defines itself */
     int needs_c10;
 } DynamicTable;
 
@@ -45,11 +46,12 @@ static int read_dynamic_table(struct dl_phdr_info *info, DynamicTable *table) {
             case DT_RELA: table->relocations = pointer; break;
             case DT_RELASZ: table->relocations_size = entry->d_un.d_val; break;
             case DT_RELACOUNT: table->relative = entry->d_un.d_val; break;
+            case DT_GNU_HASH: table->hashes = pointer; break;
             default: break;
         }
     }
-    if (!table->symbols || !table->strings || (uintptr_t)table->symbols < info->dlpi_addr)
-        return 0;
+    if (!table->symbols || !table->strings || !table->hashes) return 0;
+    if ((uintptr_t)table->symbols < info->dlpi_addr) return 0;
     for (const ElfW(Dyn) *entry = dynamic; entry->d_tag != DT_NULL; entry++) {
         if (entry->d_tag != DT_NEEDED && entry->d_tag != DT_SONAME) continue;
         const char *name = table->strings + entry->d_un.d_val;
@@ -78,24 +80,65 @@ static void add_slot(Intercepted *function, struct dl_phdr_info *info, size_t of
     find_relro(info, slot);
 }
 
-static int has_symbol(const Intercepted *function, const char *name) {
-    for (int i = 0; i < 2; i++)
-        if (function->symbols[i] && !strcmp(name, function->symbols[i])) return 1;
+/* The relocations of libtorch are many, 140000 with a name each. So the few names are turned into
+ * this object's symbol numbers first, and the relocations are only compared with those. */
+enum { MAX_WANTED = 8 };
+
+typedef struct {
+    size_t symbol;
+    Intercepted *function;
+} Wanted;
+
+static uint32_t hash_of(const char *name) {
+    uint32_t hash = 5381;
+    for (; *name; name++) hash = hash * 33 + (unsigned char)*name;
+    return hash;
+}
+
+/* The number of a symbol that the object defines, or 0. */
+static size_t defined_symbol(const DynamicTable *table, const char *name) {
+    uint32_t bucket_count = table->hashes[0], first = table->hashes[1], words = table->hashes[2];
+    const ElfW(Addr) *filter = (const void *)(table->hashes + 4);
+    const uint32_t *buckets = (const void *)(filter + words), *chains = buckets + bucket_count;
+    if (!bucket_count) return 0;
+    uint32_t hash = hash_of(name), symbol = buckets[hash % bucket_count];
+    if (symbol < first) return 0;
+    for (;; symbol++) {
+        uint32_t found = chains[symbol - first];
+        const char *other = table->strings + table->symbols[symbol].st_name;
+        if ((found | 1) == (hash | 1) && !strcmp(name, other)) return symbol;
+        if (found & 1) return 0;
+    }
+}
+
+/* The symbols that an object only uses come before the ones that it defines. */
+static size_t used_symbol(const DynamicTable *table, const char *name) {
+    for (size_t symbol = 1; symbol < table->hashes[1]; symbol++)
+        if (!strcmp(name, table->strings + table->symbols[symbol].st_name)) return symbol;
     return 0;
 }
 
-static void collect(struct dl_phdr_info *info, const DynamicTable *table, const ElfW(Rela) *entries,
-                    size_t size, size_t first, Intercepted *const *list) {
+static int find_wanted(const DynamicTable *table, Intercepted *const *list, Wanted *wanted) {
+    int count = 0;
+    for (int k = 0; list[k]; k++)
+        for (int i = 0; i < 2; i++) {
+            const char *name = list[k]->symbols[i];
+            if (!name || count == MAX_WANTED) continue;
+            size_t symbol = defined_symbol(table, name);
+            if (!symbol) symbol = used_symbol(table, name);
+            if (symbol) wanted[count++] = (Wanted){symbol, list[k]};
+        }
+    return count;
+}
+
+static void collect(struct dl_phdr_info *info, const ElfW(Rela) *entries, size_t size, size_t first,
+                    const Wanted *wanted, int count) {
     for (size_t i = first; entries && i < size / sizeof *entries; i++) {
         unsigned long kind = ELF64_R_TYPE(entries[i].r_info);
         if (kind != RELOCATION_JUMP_SLOT && kind != RELOCATION_GLOB_DAT) continue;
-        const char *name =
-            table->strings + table->symbols[ELF64_R_SYM(entries[i].r_info)].st_name;
-        /* Nested C++ names only, and of c10 or at: spares most string comparisons. */
-        if (name[0] != '_' || name[1] != 'Z' || name[2] != 'N') continue;
-        if (strncmp(name + 3, "3c10", 4) != 0 && strncmp(name + 3, "2at1", 4) != 0) continue;
-        for (int k = 0; list[k]; k++)
-            if (has_symbol(list[k], name)) add_slot(list[k], info, entries[i].r_offset);
+        for (int k = 0; k < count; k++)
+            if (ELF64_R_SYM(entries[i].r_info) == wanted[k].symbol)
+                add_slot(wanted[k].function, info, entries[i].r_offset);
     }
 }
 
@@ -103,8 +146,11 @@ static int scan_object(struct dl_phdr_info *info, size_t size, void *list) {
     (void)size;
     DynamicTable table;
     if (!read_dynamic_table(info, &table) || !table.needs_c10) return 0;
-    collect(info, &table, table.plt, table.plt_size, 0, list);
-    collect(info, &table, table.relocations, table.relocations_size, table.relative, list);
+    Wanted wanted[MAX_WANTED];
+    int count = find_wanted(&table, list, wanted);
+    if (!count) return 0;
+    collect(info, table.plt, table.plt_size, 0, wanted, count);
+    collect(info, table.relocations, table.relocations_size, table.relative, wanted, count);
     return 0;
 }
 
