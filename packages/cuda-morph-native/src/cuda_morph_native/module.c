@@ -16,5 +16,9 @@ PyMODINIT_FUNC PyInit__native(void) {
             Py_DECREF(module);
             return NULL;
         }
+    if (PyModule_AddIntConstant(module, "INTERFACE", CUDA_MORPH_INTERFACE) < 0) {
+        Py_DECREF(module);
+        return NULL;
+    }
     return module;
 }

@@ -12,6 +12,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Raised whenever a function changes its name or arguments; core refuses another number. */
+#define CUDA_MORPH_INTERFACE 1
+
 /* c10::Device: one byte of type, one of index. */
 typedef struct {
     int8_t type;

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from cuda_morph.patching import Journal
 
 
+_INTERFACE = 1
+"""CUDA_MORPH_INTERFACE of the extension that this file was written for."""
+
+
 class NativeTier:
     """Hooks the one C++ function that turns strings into devices, and three C-level attributes."""
 
@@ -25,7 +29,15 @@ class NativeTier:
             import cuda_morph_native
         except ImportError:
             return "cuda-morph-native is not installed"
-        return cuda_morph_native.REASON
+        if not cuda_morph_native.AVAILABLE:
+            return cuda_morph_native.REASON
+        interface = getattr(cuda_morph_native.native, "INTERFACE", 0)
+        if interface != _INTERFACE:
+            return (
+                f"the installed cuda-morph-native has interface {interface}, this core needs "
+                f"{_INTERFACE}; install matching versions"
+            )
+        return ""
 
     def apply(self, target: Target, journal: Journal) -> None:
         """See `Tier.apply`."""
