@@ -6,6 +6,7 @@ import hashlib
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -105,7 +106,12 @@ def ensure_built() -> Path:
     with _locked(target.parent):
         # Another process may have built it while this one waited.
         if not target.is_file():
-            torch.version.partition("+")[0]
+            short = torch.version.partition("+")[0]
+            sys.stderr.write(
+                f"cuda-morph-sim: building the simulated device for torch {short} "
+                "(about 15 s, once) ...\n"
+            )
+            sys.stderr.flush()
             _build(target, compiler, _include_flags(torch.folder, python_headers), torch.folder)
     return target
 

@@ -1,25 +1,86 @@
-"""What the simulated device claims: capabilities and dtypes."""
+"""What the simulated device claims: capabilities and dtypes.
+
+A claim is about what the device does in a program; how fast or how concurrent it is cannot be
+simulated, and the notes say where that matters.
+"""
 
 from __future__ import annotations
 
 from cuda_morph.records import CapabilityClaim, DtypeSupport, Support
 
-CAPABILITIES: tuple[CapabilityClaim, ...] = ()
+_IN_ORDER = "Work runs in program order on the calling thread; streams are identities."
+
+_FULL: dict[str, str] = {
+    "load": "install discovery isolation detection static_claims activation reversible inheritance",
+    "device": "string index count current context multiple synchronize properties name capability "
+    "tensor_methods module_methods default mismatch peer_copy",
+    "memory": "allocated reserved stats summary peak_reset info empty_cache pinned",
+    "rng": "seed seed_all state generator fork deterministic",
+    "dtype": "float64 float32 float16 bfloat16 float8_e4m3fn float8_e5m2 int64 int32 int16 int8 "
+    "uint8 bool complex64 complex128",
+    "autograd": "backward double_backward custom_function checkpoint transforms optimizers "
+    "fused_optimizers parity",
+    "amp": "autocast legacy bfloat16 float16 grad_scaler custom_fwd",
+    "io": "save load map_location cuda_checkpoint portable_checkpoint dataloader numpy",
+    "error": "out_of_memory recovery accelerator bad_index refusal",
+    "dist": "init nccl_name broadcast all_reduce reduce all_gather reduce_scatter gather scatter "
+    "all_to_all send_recv barrier objects async_op subgroups ddp launch",
+    "attn": "sdpa",
+    "compile": "dynamo export",
+    "ext": "custom_op",
+}
+
+_IN_PROGRAM_ORDER: dict[str, str] = {
+    "stream": "create current context default wait synchronize query priority record",
+    "event": "record wait query synchronize timing",
+    "memory": "async_copy",
+}
+
+_ABSENT: dict[str, tuple[Support, str]] = {
+    "device.utilization": (Support.NEVER, "There is no card to measure."),
+    "device.visible": (Support.NOT_YET, "CUDA_MORPH_SIM_DEVICES sets how many devices there are."),
+    "memory.pool": (Support.NOT_YET, ""),
+    "memory.snapshot": (Support.NOT_YET, "The list of segments is empty."),
+    "stream.external": (Support.NEVER, "There is no driver whose streams could be wrapped."),
+    "event.ipc": (Support.NOT_YET, ""),
+    "io.share": (Support.NOT_YET, "PyTorch shares storages of the CPU and of CUDA only."),
+    "compile.triton": (Support.NEVER, "Triton compiles for no simulated device."),
+    "graph.capture": (Support.NEVER, "There is no device work to record."),
+    "graph.replay": (Support.NEVER, ""),
+    "graph.callables": (Support.NEVER, ""),
+    "graph.pool": (Support.NEVER, ""),
+    "attn.fused": (Support.NOT_YET, "Attention is composed of smaller operators."),
+    "attn.varlen": (Support.NOT_YET, ""),
+    "attn.kvcache": (Support.NOT_YET, ""),
+    "ext.build": (Support.NOT_YET, ""),
+    "ext.load": (Support.NOT_YET, ""),
+}
+
+_PARTIAL: dict[str, str] = {
+    "io.dlpack": "Capsules work; Tensor.__dlpack_device__ knows the device in the cuda view only.",
+    "io.profiler": "Operators are recorded on the host; there are no device kernels to record.",
+}
+
+
+def _ids(table: dict[str, str]) -> list[str]:
+    return [f"{family}.{ability}" for family, text in table.items() for ability in text.split()]
+
+
+CAPABILITIES: tuple[CapabilityClaim, ...] = (
+    *(CapabilityClaim(id=one, support=Support.FULL) for one in _ids(_FULL)),
+    *(
+        CapabilityClaim(id=one, support=Support.EMULATED, note=_IN_ORDER)
+        for one in _ids(_IN_PROGRAM_ORDER)
+    ),
+    *(CapabilityClaim(id=one, support=Support.PARTIAL, note=why) for one, why in _PARTIAL.items()),
+    *(
+        CapabilityClaim(id=one, support=support, note=why)
+        for one, (support, why) in _ABSENT.items()
+    ),
+)
+"""What is not listed is unknown; conformance then says what it found."""
 
 DTYPES: tuple[DtypeSupport, ...] = tuple(
-    DtypeSupport(dtype=name, support=Support.FULL)
-    for name in (
-        "bool",
-        "uint8",
-        "int8",
-        "int16",
-        "int32",
-        "int64",
-        "float16",
-        "bfloat16",
-        "float32",
-        "float64",
-        "complex64",
-        "complex128",
-    )
+    DtypeSupport(dtype=one, support=Support.FULL) for one in _FULL["dtype"].split()
 )
+"""The host's dtypes are the device's dtypes."""

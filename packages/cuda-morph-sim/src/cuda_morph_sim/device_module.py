@@ -28,6 +28,7 @@ NATIVE = (
     "reset_peak_memory_stats",
     "set_device",
     "set_memory_limit",
+    "set_per_process_memory_fraction",
 )
 """Functions that the native module gives as they are: some are called in every training step."""
 

@@ -47,6 +47,7 @@ class SpinLock {
 struct Book {
   SpinLock lock;
   int64_t limit = int64_t{16} << 30;
+  double fraction = 1.0;
   c10::CachingAllocator::StatArray allocations;
   c10::CachingAllocator::StatArray segments;
   c10::CachingAllocator::StatArray allocated;
@@ -56,6 +57,10 @@ struct Book {
   int64_t ooms = 0;
   int64_t device_allocations = 0;
   int64_t device_frees = 0;
+
+  int64_t allowed() const noexcept {
+    return fraction < 1.0 ? static_cast<int64_t>(static_cast<double>(limit) * fraction) : limit;
+  }
 };
 
 // Never destroyed: tensors may be dropped after static destructors have run.
@@ -132,11 +137,11 @@ void reserve(Book& book, Pool pool, int64_t rounded) {
     return;
   }
   auto segment = std::max(segment_size(rounded), round_up(need, kRounding));
-  if (book.reserved[kAll].current + segment > book.limit) {
+  if (book.reserved[kAll].current + segment > book.allowed()) {
     ++book.retries;
     drop_cached(book);
     // What is left may be less than a whole segment and still be enough.
-    const auto left = book.limit - book.reserved[kAll].current;
+    const auto left = book.allowed() - book.reserved[kAll].current;
     const auto least = book.allocated[pool].current + rounded - book.reserved[pool].current;
     segment = std::clamp(segment, std::max<int64_t>(least, 0), std::max(left, least));
   }
@@ -164,10 +169,12 @@ std::string format_size(int64_t nbytes) {
 
 void throw_out_of_memory(c10::DeviceIndex device, size_t nbytes) {
   int64_t total = 0;
+  int64_t allowed = 0;
   Figures now{};
   {
     Guard guard(books[device]);
     total = books[device].limit;
+    allowed = books[device].allowed();
     ++books[device].ooms;
   }
   now = figures(device);
@@ -185,7 +192,9 @@ void throw_out_of_memory(c10::DeviceIndex device, size_t nbytes) {
       format_size(total),
       " of which ",
       format_size(std::max<int64_t>(total - now.allocated, 0)),
-      " is free. Of the allocated memory ",
+      " is free.",
+      allowed < total ? " " + format_size(allowed) + " allowed;" : "",
+      " Of the allocated memory ",
       format_size(now.allocated),
       " is allocated by PyTorch, and ",
       format_size(now.reserved - now.allocated),
@@ -202,7 +211,7 @@ void charge(c10::DeviceIndex device, size_t nbytes) {
   const auto rounded = round_up(requested, kRounding);
   {
     Guard guard(book);
-    if (requested >= 0 && book.allocated[kAll].current + rounded <= book.limit) [[likely]] {
+    if (requested >= 0 && book.allocated[kAll].current + rounded <= book.allowed()) [[likely]] {
       const auto pool = pool_of(rounded);
       reserve(book, pool, rounded);
       for (auto index : {kAll, pool}) {
@@ -294,6 +303,11 @@ void release_cached(c10::DeviceIndex device) {
 size_t limit(c10::DeviceIndex device) noexcept {
   Guard guard(books[device]);
   return static_cast<size_t>(books[device].limit);
+}
+
+void set_fraction(c10::DeviceIndex device, double fraction) {
+  Guard guard(books[device]);
+  books[device].fraction = fraction;
 }
 
 void set_limit(c10::DeviceIndex device, size_t nbytes) {

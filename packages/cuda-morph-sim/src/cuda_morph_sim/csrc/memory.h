@@ -39,4 +39,7 @@ void release_cached(c10::DeviceIndex device);
 size_t limit(c10::DeviceIndex device) noexcept;
 void set_limit(c10::DeviceIndex device, size_t nbytes);
 
+// The share of the capacity that this process may use, between 0 and 1.
+void set_fraction(c10::DeviceIndex device, double fraction);
+
 } // namespace cuda_morph_sim::memory

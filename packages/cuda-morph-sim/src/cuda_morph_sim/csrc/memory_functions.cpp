@@ -81,6 +81,31 @@ PyObject* set_memory_limit(PyObject*, PyObject* arguments, PyObject* keywords) {
   Py_RETURN_NONE;
 }
 
+PyObject* set_per_process_memory_fraction(PyObject*, PyObject* arguments, PyObject* keywords) {
+  static const char* names[] = {"fraction", "device", nullptr};
+  double fraction = 0;
+  PyObject* device = Py_None;
+  if (!PyArg_ParseTupleAndKeywords(
+          arguments,
+          keywords,
+          "d|O:set_per_process_memory_fraction",
+          const_cast<char**>(names),
+          &fraction,
+          &device)) {
+    return nullptr;
+  }
+  if (!(fraction >= 0 && fraction <= 1)) {
+    PyErr_SetString(PyExc_ValueError, "Invalid fraction value. Allowed range: 0 to 1");
+    return nullptr;
+  }
+  const int index = device_index(device);
+  if (index < 0) {
+    return nullptr;
+  }
+  memory::set_fraction(static_cast<c10::DeviceIndex>(index), fraction);
+  Py_RETURN_NONE;
+}
+
 // torch.cuda.memory_stats() is one flat dictionary, sorted by key.
 class FlatStats {
  public:
@@ -194,6 +219,11 @@ PyMethodDef memory_function_table[] = {
      as_c_function(&set_memory_limit),
      METH_VARARGS | METH_KEYWORDS,
      "set_memory_limit(nbytes, device=None)\n--\n\nSet the simulated device's capacity."},
+    {"set_per_process_memory_fraction",
+     as_c_function(&set_per_process_memory_fraction),
+     METH_VARARGS | METH_KEYWORDS,
+     "set_per_process_memory_fraction(fraction, device=None)\n--\n\n"
+     "Limit this process to a share of the device's capacity."},
     {nullptr, nullptr, 0, nullptr}};
 
 } // namespace

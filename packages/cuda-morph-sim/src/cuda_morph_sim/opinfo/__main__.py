@@ -47,7 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         return _compare(options)
-    except MorphError:
+    except MorphError as error:
+        sys.stderr.write(f"{error}\n")
         return 2
 
 
@@ -62,7 +63,11 @@ def _compare(options: argparse.Namespace) -> int:
     module = load()
     try:
         from torch.testing._internal.common_methods_invocations import op_db
-    except ImportError:
+    except ImportError as error:
+        sys.stderr.write(
+            f"PyTorch's operator database cannot be imported: {error}\n"
+            "  next step: pip install expecttest numpy\n"
+        )
         return 2
     chosen = [
         op
