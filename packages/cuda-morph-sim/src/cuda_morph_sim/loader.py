@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch  # noqa: TID253 - whoever loads a device has PyTorch loaded
 
 from cuda_morph.errors import AlreadyActiveError
+from cuda_morph.import_watch import after_import
 from cuda_morph_sim import build
 from cuda_morph_sim.settings import read_settings
 
@@ -58,6 +59,7 @@ def load(name: str = "sim") -> ModuleType:
         torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)
         collectives.register(name)
         native.start_autograd_threads()
+        after_import("torch._inductor.compile_fx", _connect_inductor)
         _loaded, _loaded_name = module, name
         return module
 
@@ -69,6 +71,12 @@ def loaded_module() -> ModuleType | None:
         The module, or ``None``.
     """
     return _loaded
+
+
+def _connect_inductor() -> None:
+    from cuda_morph_sim import inductor
+
+    inductor.connect()
 
 
 def _taken(name: str, why: str) -> AlreadyActiveError:

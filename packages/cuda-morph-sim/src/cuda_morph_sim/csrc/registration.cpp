@@ -134,8 +134,8 @@ int register_operators() {
     });
   }
   auto& own = lasting_library(torch::Library::DEF, "cuda_morph_sim", std::nullopt);
-  own.def("as_host(Tensor self) -> Tensor", &as_host);
-  own.def("as_device(Tensor self, int index) -> Tensor", &as_device);
+  own.def("as_host(Tensor(a) self) -> Tensor(a)", &as_host);
+  own.def("as_device(Tensor(a) self, int index) -> Tensor(a)", &as_device);
   return count;
 }
 
