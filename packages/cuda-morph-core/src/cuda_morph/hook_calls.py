@@ -128,9 +128,14 @@ def field_problem(record: object) -> str | None:
 
 @cache
 def _field_types(record_type: type) -> tuple[tuple[str, Any, str], ...]:
+    return tuple((item.name, _hint(str(item.type)), str(item.type)) for item in fields(record_type))
+
+
+@cache
+def _hint(annotation: str) -> Any:
+    """Returns the type that an annotation of the records means; most fields share a few."""
     # The device protocol belongs to activation, which the records know by name only.
-    hints = typing.get_type_hints(record_type, vars(records), {"DeviceRuntime": object})
-    return tuple((field.name, hints[field.name], str(field.type)) for field in fields(record_type))
+    return eval(annotation, {**vars(records), "DeviceRuntime": object})  # noqa: S307 - our own text
 
 
 def _matches(value: object, hint: Any) -> bool:
