@@ -7,7 +7,7 @@ from __future__ import annotations
 import torch
 from torch.cuda import device_count as early_device_count
 from torch.cuda import is_available as early_is_available
-from world import declared_limit, only, raises
+from world import only, raises
 
 
 def check_availability_follows_the_view(world):
@@ -80,6 +80,17 @@ def check_streams(world):
     assert result.tolist() == [2, 2]
 
 
+def check_stream_handles_are_numbers(world):
+    assert isinstance(torch.cuda.Stream().cuda_stream, int)
+    assert torch.cuda.current_stream().cuda_stream == torch.cuda.default_stream().cuda_stream
+
+
+def check_stream_priority(world):
+    assert isinstance(torch.cuda.Stream(priority=-1), torch.Stream)
+    assert isinstance(torch.cuda.Stream("cuda:0"), torch.Stream)
+    assert isinstance(torch.cuda.Stream(device=torch.device("cuda")), torch.Stream)
+
+
 def check_events(world):
     start = torch.cuda.Event(enable_timing=True)
     end = torch.cuda.Event(enable_timing=True)
@@ -92,7 +103,6 @@ def check_events(world):
     torch.cuda.current_stream().wait_event(end)
 
 
-@declared_limit("takes its options by keyword only", tiers=("T1",), backends=("sim",))
 def check_events_by_position(world):
     start, end = torch.cuda.Event(True), torch.cuda.Event(True, True)
     start.record()

@@ -58,6 +58,25 @@ def check_unbound_method(world):
     assert kept_to(torch.ones(1), "cuda").device == world.device()
 
 
+class Handled(torch.Tensor):
+    table = {torch.zeros_like: "zeros_like", torch.Tensor.to: "to", torch.ones_like: "ones_like"}
+
+    @classmethod
+    def __torch_function__(cls, function, types, args=(), kwargs=None):
+        return cls.table.get(function, "unknown")
+
+
+def check_handlers_of_functions(world):
+    value = torch.ones(1).as_subclass(Handled)
+    assert torch.zeros_like(value, device="cuda") == "zeros_like"
+    assert torch.ones_like(value) == "ones_like"
+
+
+@declared_limit("__torch_function__ table", tiers=("T3",))
+def check_handlers_of_methods(world):
+    assert torch.ones(1).as_subclass(Handled).to("cuda") == "to"
+
+
 def check_functions_and_classes_of_torch_cuda(world):
     manual_seed_all(3)
     synchronize()

@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 import torch
+from world import declared_limit
 
 CALLS = {
     "arange": lambda **k: torch.arange(3, **k),
@@ -161,5 +162,11 @@ def check_wrong_arguments_still_fail(world):
         raise AssertionError("accepted")
 
 
-def check_operator_overloads(world):
+def check_operators_take_devices(world):
     assert torch.ops.aten.zeros([2], device=torch.device("cuda")).device == world.device()
+
+
+@declared_limit("in calls of torch.ops", tiers=("T3",))
+def check_operators_take_strings(world):
+    assert torch.ops.aten.zeros([2], device="cuda").device == world.device()
+    assert torch.ops.aten.zeros.default([2], device="cuda").device == world.device()

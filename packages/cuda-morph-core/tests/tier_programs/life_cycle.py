@@ -188,7 +188,7 @@ def check_info_says_what_is_in_force(world):
         info = cuda_morph.info()
         assert (info.tier, info.view, info.backend) == (world.tier, world.view, world.backend)
         assert info.limits == list(activation.limits)
-        assert bool(activation.limits) or world.tier == "T0"
+        assert bool(activation.limits) or world.tier != "T3"
     assert cuda_morph.info().tier is None
 
 
@@ -228,7 +228,7 @@ def check_a_name_that_the_user_exchanged_stays_so(world):
 def check_toggling_while_threads_work(world):
     from toggling import toggle_under_threads
 
-    rounds = 60 if world.tier == "T3" else 1000
+    rounds = 60 if world.tier == "T3" else 1000 if world.backend == "cpu" else 300
     failures, iterations = toggle_under_threads(lambda: activate(world), rounds, world)
     assert failures == []
     assert iterations > rounds

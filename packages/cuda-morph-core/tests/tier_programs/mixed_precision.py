@@ -84,6 +84,23 @@ def check_custom_functions(world):
     assert value.grad.tolist() == [2, 2]
 
 
+def check_old_custom_functions(world):
+    class Double(torch.autograd.Function):
+        @staticmethod
+        @quietly(lambda: torch.cuda.amp.custom_fwd(cast_inputs=torch.float32))
+        def forward(ctx, value):
+            return value * 2
+
+        @staticmethod
+        @torch.cuda.amp.custom_bwd
+        def backward(ctx, gradient):
+            return gradient * 2
+
+    value = torch.ones(2, device="cuda", dtype=torch.bfloat16, requires_grad=True)
+    with torch.autocast("cuda", dtype=torch.bfloat16):
+        assert Double.apply(value).dtype == torch.float32
+
+
 def check_state_functions(world):
     assert torch.amp.is_autocast_available("cuda")
     assert torch.is_autocast_enabled("cuda") is False

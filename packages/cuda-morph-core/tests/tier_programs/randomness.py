@@ -81,6 +81,27 @@ def check_fork(world):
     assert draws() == expected
 
 
+def check_fork_of_everything(world):
+    torch.manual_seed(4)
+    expected = draws()
+    torch.manual_seed(4)
+    with torch.random.fork_rng():
+        torch.manual_seed(5)
+        draws()
+    assert draws() == expected
+
+
+def check_recomputing_draws_the_same(world):
+    from torch.utils.checkpoint import checkpoint
+
+    layer = torch.nn.Dropout(0.5)
+    for reentrant in (True, False):
+        value = torch.ones(64, device="cuda", requires_grad=True)
+        result = checkpoint(lambda x: layer(x) * x, value, use_reentrant=reentrant)
+        result.sum().backward()
+        assert torch.equal(value.grad != 0, result != 0), reentrant
+
+
 def check_dropout_is_repeatable(world):
     layer = torch.nn.Dropout(0.5).cuda()
     value = torch.ones(16, device="cuda")

@@ -33,18 +33,16 @@ _CONSTRUCTORS = {
 }
 
 _LIMITS = (
-    (
-        "Device strings inside TorchScript, and those given to torch.ops or to the constructor "
-        "torch.Tensor(...), are not translated: give these a torch.device."
-    ),
+    "Device strings inside TorchScript and in calls of torch.ops are not translated.",
     (
         "A function such as torch.zeros that was taken from torch before activation is found in "
         "modules; a copy in a closure, a default argument or a container stays PyTorch's own."
     ),
     (
-        "Wrapped functions equal PyTorch's own but are other objects; creating tensors and moving "
-        "them costs up to a microsecond more per call, on any device."
+        "Wrapped functions equal PyTorch's own but are other objects; methods such as Tensor.to "
+        "do not, so a __torch_function__ table made before activation misses them."
     ),
+    "Creating and moving tensors costs up to a microsecond more per call, on any device.",
 )
 
 
