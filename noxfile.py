@@ -83,7 +83,8 @@ def demo(session: nox.Session) -> None:
 
     on_sim = ["cuda-morph", "run", "--backend", "sim"]
     show("2. The same file on a simulated accelerator", f"{' '.join(on_sim)} {training}")
-    session.run(*on_sim, training, *session.posargs)
+    Path("out").mkdir(exist_ok=True)
+    session.run(*on_sim, "--report", "out/demo.json", training, *session.posargs)
 
     inference = "examples/inference_transformers.py"
     show("3. Text generation with transformers", f"{' '.join(on_sim)} {inference}")
