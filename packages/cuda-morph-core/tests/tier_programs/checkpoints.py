@@ -1,6 +1,6 @@
 """Saving and loading, with every kind of ``map_location``."""
 
-# ruff: noqa: TID253 - runs in a process of its own, in which torch is the subject
+
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Compiled training, and the tools around the compiler: fake tensors, export, tracing."""
 
-# ruff: noqa: TID253 - runs in a process of its own, in which torch is the subject
+
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """``torch.device`` in all its spellings, and the class itself."""
 
-# ruff: noqa: TID253 - runs in a process of its own, in which torch is the subject
+
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Sixteen ways to mention the device under ``torch.compile``: one graph, the eager answer."""
 
-# ruff: noqa: TID253 - runs in a process of its own, in which torch is the subject
+
 
 from __future__ import annotations
 

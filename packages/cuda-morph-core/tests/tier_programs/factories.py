@@ -1,6 +1,6 @@
 """Every function that creates a tensor on a device; the list comes from PyTorch's schemas."""
 
-# ruff: noqa: TID253 - runs in a process of its own, in which torch is the subject
+
 
 from __future__ import annotations
 

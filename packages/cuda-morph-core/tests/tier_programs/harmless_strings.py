@@ -1,6 +1,6 @@
 """The word ``cuda`` where no device is meant."""
 
-# ruff: noqa: TID253 - runs in a process of its own, in which torch is the subject
+
 
 from __future__ import annotations
 

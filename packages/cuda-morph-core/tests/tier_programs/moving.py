@@ -1,6 +1,6 @@
 """Moving tensors, modules and storages."""
 
-# ruff: noqa: TID253 - runs in a process of its own, in which torch is the subject
+
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A picture of everything that an activation may touch, to compare before and after."""
 
-# ruff: noqa: TID253 - runs in a process of its own, in which torch is the subject
+
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """TorchScript: device strings inside compiled code, traces, and loading."""
 
-# ruff: noqa: TID253 - runs in a process of its own, in which torch is the subject
+
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Activation and deactivation over and over while other threads use PyTorch."""
 
-# ruff: noqa: TID253 - runs in a process of its own, in which torch is the subject
+
 
 from __future__ import annotations
 

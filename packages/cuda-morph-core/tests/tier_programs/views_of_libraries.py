@@ -1,6 +1,6 @@
 """What user code, and a library with its own branch for the accelerator, are told."""
 
-# ruff: noqa: TID253 - runs in a process of its own, in which torch is the subject
+
 
 from __future__ import annotations
 

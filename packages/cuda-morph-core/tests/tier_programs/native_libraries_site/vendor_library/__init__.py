@@ -1,6 +1,6 @@
 """Stands for a library that has its own branch for the accelerator."""
 
-# ruff: noqa: TID253 - runs in a process of its own, in which torch is the subject
+
 
 from __future__ import annotations
 
