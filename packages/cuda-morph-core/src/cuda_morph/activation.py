@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import logging
 import os
@@ -303,3 +304,20 @@ def _configure_logging() -> None:
     _log.addHandler(handler)
     _log.setLevel(environment.read(environment.LOG_LEVEL) or "WARNING")
     _log.propagate = False
+
+
+def _import_torch_parts() -> None:
+    """Imports what every activation needs from core, if torch is there already.
+
+    Otherwise the first `activate` does it. Time counts more there than at an import: it may be
+    called in a worker that has started, or in a test.
+    """
+    torch = sys.modules.get("torch")
+    if torch is None or getattr(torch.__spec__, "_initializing", True):
+        return  # never from within `import torch`, which may import this module at its end
+    for name in ("device.layer", "interception.choice", "interception.tier", "bridges"):
+        importlib.import_module(f"cuda_morph.{name}")
+
+
+with contextlib.suppress(Exception):  # a torch that is broken is the business of activate()
+    _import_torch_parts()
