@@ -4,8 +4,6 @@ A name is public when no part of it starts with an underscore and its module doe
 it from the standard library, another package or a private module of torch.
 """
 
-# ruff: noqa: TID253 - runs in a process of its own, in which torch is the subject
-
 from __future__ import annotations
 
 import ast

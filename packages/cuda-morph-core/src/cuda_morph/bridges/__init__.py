@@ -11,9 +11,10 @@ if TYPE_CHECKING:
 
 def apply(context: LayerContext, target: Target) -> None:
     """Applies every bridge that the target needs; all changes go to the context's journal."""
-    from cuda_morph.bridges import autocast, distributed, dynamo, profiler, serialization
+    from cuda_morph.bridges import autocast, distributed, dynamo, profiler, serialization, storages
 
     serialization.apply(context, target)
+    storages.apply(context.journal, target)
     autocast.apply(context.journal, target)
     distributed.apply(context, target)
     profiler.apply(context.journal, target)

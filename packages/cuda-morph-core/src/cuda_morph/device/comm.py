@@ -84,3 +84,17 @@ def _gather(tensors: Sequence[Tensor], dim: int, device: torch.device) -> Tensor
 def _gather_out(tensors: Sequence[Tensor], out: Tensor, dim: int) -> Tensor:
     out.copy_(_gather(tensors, dim, out.device))
     return out
+
+
+def reduce_add(inputs: Sequence[Tensor], destination: object = None) -> Tensor:
+    """Stands for ``torch.cuda.comm.reduce_add`` on the cpu backend, where PyTorch's refuses.
+
+    Args:
+        inputs: Tensors of one shape.
+        destination: Ignored: the CPU is one device.
+    """
+    del destination
+    first = inputs[0]
+    if any(tensor.shape != first.shape for tensor in inputs):
+        raise ValueError("reduce_add expects inputs of one shape")
+    return first if len(inputs) == 1 else torch.stack(tuple(inputs)).sum(0)

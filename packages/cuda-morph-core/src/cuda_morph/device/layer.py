@@ -55,6 +55,9 @@ def apply(context: LayerContext) -> tuple[ApiRow, ...]:
     _supply_state(context, notices)
     _redirect_functions(context)
     _refuse_names(context)
+    _refuse_cuda_source(context)
+    if context.runtime.device_type == "cpu":
+        context.journal.redirect_function(torch.cuda.comm.reduce_add, comm.reduce_add)
     legacy_types.apply(context.journal)
     run_queued_calls()
     return api_table.load()
@@ -209,3 +212,10 @@ def _refuse_names(context: LayerContext) -> None:
             else:
                 refuse = refusal(row.name, row.note, row.replacement, context.backend)
                 context.journal.redirect_function(target, refuse)
+
+
+def _refuse_cuda_source(context: LayerContext) -> None:
+    """Refuses kernels in CUDA source in every view: PyTorch asks for CUDA before it comes to us."""
+    row = api_table.by_name()["torch._C._cuda_jiterator_compile_and_launch_kernel"]
+    refuse = refusal("torch.cuda.jiterator", row.note, row.replacement, context.backend)
+    context.journal.redirect_function(torch.cuda.jiterator._JittedFunction.__call__, refuse)
