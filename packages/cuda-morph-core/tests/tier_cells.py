@@ -118,9 +118,13 @@ def _run(cell: Cell) -> tuple[dict[str, str], str]:
 def simulated() -> str:
     """Returns why there is no simulated device here, or an empty string."""
     from cuda_morph import plugins
+    from cuda_morph.errors import UnknownBackendError
 
-    row = plugins.get_plugin("sim", detect=True)
-    return "" if row.status.value == "ready" else row.reason
+    try:
+        row = plugins.get_plugin("sim", detect=True)
+    except UnknownBackendError as error:
+        return f"no simulated device: {error.message}"
+    return "" if row.status.value == "ready" else f"no simulated device: {row.reason}"
 
 
 def parameters(matrix: list[Cell]) -> list[Any]:
@@ -147,11 +151,26 @@ def starting_fixture() -> Any:
 def judge(cell: Cell, check: str) -> None:
     """Fails the test with what the check reported in its own process."""
     if _missing(cell):
-        pytest.skip(f"no simulated device: {_missing(cell)}")
+        pytest.skip(_missing(cell))
     error = cell.error(check)
     if error:
         pytest.fail(error, pytrace=False)
 
 
 def _missing(cell: Cell) -> str:
+    """Returns what this machine lacks for a cell, or an empty string."""
+    if cell.tier == "T0" and not compiled():
+        return "cuda-morph-native is not built for this interpreter"
+    if cell.tier == "T1" and not sys.platform.startswith("linux"):
+        return "tier T1 knows Linux only"
     return "" if cell.backend == "cpu" else simulated()
+
+
+@functools.cache
+def compiled() -> bool:
+    """Returns whether the compiled tier can be loaded."""
+    try:
+        from cuda_morph_native import AVAILABLE
+    except ImportError:
+        return False
+    return bool(AVAILABLE)
