@@ -26,6 +26,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from cuda_morph.patching import Journal
 from cuda_morph_sim import toolchain
+from cuda_morph_sim.inductor_operators import for_host
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -166,12 +167,17 @@ class _Propagation(FakeTensorProp):  # type: ignore[misc, unused-ignore]
 
 
 def _host_copy(module: Any, mine: str) -> Any:
+    index = _index_of(module, mine)
+
     def host_device(value: Any) -> Any:
-        return _HOST if isinstance(value, torch.device) and value.type == mine else value
+        if isinstance(value, torch.device) and value.type == mine:
+            return _HOST
+        return for_host(value, index)
 
     host = torch.fx.GraphModule(module, copy.deepcopy(module.graph))
     host.meta = dict(module.meta)
     for node in host.graph.nodes:
+        node.target = for_host(node.target, index)
         node.args = pytree.tree_map(host_device, node.args)
         node.kwargs = pytree.tree_map(host_device, node.kwargs)
     _keep_copies(host, mine)
@@ -181,6 +187,15 @@ def _host_copy(module: Any, mine: str) -> Any:
             setattr(host, name, _host_copy(part, mine))
     host.recompile()
     return host
+
+
+def _index_of(module: Any, mine: str) -> int:
+    """Return the number of the device that a graph computes on."""
+    for node in module.graph.nodes:
+        for value in pytree.tree_leaves(node.meta.get("val")):
+            if isinstance(value, torch.Tensor) and value.device.type == mine:
+                return value.device.index or 0
+    return 0
 
 
 def _keep_copies(module: Any, mine: str) -> None:

@@ -11,7 +11,15 @@ if TYPE_CHECKING:
 
 def apply(context: LayerContext, target: Target) -> None:
     """Applies every bridge that the target needs; all changes go to the context's journal."""
-    from cuda_morph.bridges import autocast, distributed, dynamo, profiler, serialization, storages
+    from cuda_morph.bridges import (
+        autocast,
+        distributed,
+        dynamo,
+        library,
+        profiler,
+        serialization,
+        storages,
+    )
 
     serialization.apply(context, target)
     storages.apply(context.journal, target)
@@ -19,6 +27,7 @@ def apply(context: LayerContext, target: Target) -> None:
     distributed.apply(context, target)
     profiler.apply(context.journal, target)
     dynamo.apply(context.journal, target)
+    library.apply(context.journal, target)
     if target.device_type == "cpu":
         from cuda_morph.bridges import functional_tensor, random_state, record_stream
 
