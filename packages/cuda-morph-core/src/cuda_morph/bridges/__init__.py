@@ -13,7 +13,10 @@ def apply(context: LayerContext, target: Target) -> None:
     """Applies every bridge that the target needs; all changes go to the context's journal."""
     from cuda_morph.bridges import (
         autocast,
+        build_facts,
+        compile_torchscript,
         distributed,
+        dlpack,
         dynamo,
         library,
         profiler,
@@ -23,11 +26,14 @@ def apply(context: LayerContext, target: Target) -> None:
 
     serialization.apply(context, target)
     storages.apply(context.journal, target)
+    dlpack.apply(context.journal, target)
+    build_facts.apply(context.journal, target.policy)
     autocast.apply(context.journal, target)
     distributed.apply(context, target)
     profiler.apply(context.journal, target)
     dynamo.apply(context.journal, target)
     library.apply(context.journal, target)
+    compile_torchscript.apply(context.journal)
     if target.device_type == "cpu":
         from cuda_morph.bridges import functional_tensor, random_state, record_stream
 
