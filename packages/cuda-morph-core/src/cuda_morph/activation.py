@@ -182,11 +182,13 @@ def _import_torch() -> None:
 
 def _build(selection: Selection, view: str, journal: Journal, usage: UsageCounter) -> Activation:
     from cuda_morph import bridges
+    from cuda_morph.bridges import environment_map
     from cuda_morph.device import layer
     from cuda_morph.interception.choice import apply_best_tier
 
     backend = selection.backend
     mapping = device_mapping(selection.plugin)
+    environment_map.apply(journal, backend, selection.plugin)
     runtime = _runtime(mapping)
     policy = ViewPolicy(view, mapping.target, backend.native_libraries)
     target = _target(mapping, policy)

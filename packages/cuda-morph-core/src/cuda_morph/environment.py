@@ -53,6 +53,14 @@ INHERIT = Variable(
     name="CUDA_MORPH_INHERIT",
     meaning="Set by an active run for its child processes; JSON, not for people.",
 )
+PORTABLE_CHECKPOINTS = Variable(
+    name="CUDA_MORPH_PORTABLE_CHECKPOINTS",
+    meaning="1: torch.save writes cuda:N as a tensor's location in the native view too.",
+)
+CUDA_VERSION = Variable(
+    name="CUDA_MORPH_CUDA_VERSION",
+    meaning="What torch.version.cuda says, for scripts that parse it; None when unset.",
+)
 
 VARIABLES: tuple[Variable, ...] = (
     BACKEND,
@@ -66,6 +74,8 @@ VARIABLES: tuple[Variable, ...] = (
     LOG_LEVEL,
     AUTO_ACTIVATE,
     INHERIT,
+    PORTABLE_CHECKPOINTS,
+    CUDA_VERSION,
 )
 
 _TRUE = frozenset({"1", "true", "yes", "on"})

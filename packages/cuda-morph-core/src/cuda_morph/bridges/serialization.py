@@ -1,7 +1,8 @@
 """Checkpoints: locations tagged ``cuda`` load onto the accelerator.
 
 Official point: ``torch.serialization.register_package``. In the cuda view PyTorch's own CUDA
-functions do it, because devices carry that name; in the native view this bridge does.
+functions do it, because devices carry that name; in the native view this bridge does. Saving
+writes the accelerator's own name there, or ``cuda:N`` with ``CUDA_MORPH_PORTABLE_CHECKPOINTS=1``.
 """
 
 from __future__ import annotations
@@ -10,7 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import torch  # noqa: TID253 - loaded at activation only, when torch already is
 
+from cuda_morph import environment
+
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from cuda_morph.device.layer import LayerContext
     from cuda_morph.interception.tier import Target
 
@@ -40,12 +45,30 @@ def apply(context: LayerContext, target: Target) -> None:
 
     registry = torch.serialization._package_registry
     before = list(registry)
-    torch.serialization.register_package(_PRIORITY, lambda _storage: None, restore)
+    tag = _portable_tag(target) if _portable(target) else _no_tag
+    torch.serialization.register_package(_PRIORITY, tag, restore)
 
     def undo() -> None:
         registry[:] = before
 
     context.journal.on_rollback(undo)
+
+
+def _portable(target: Target) -> bool:
+    return target.device_type != "cpu" and environment.read_flag(environment.PORTABLE_CHECKPOINTS)
+
+
+def _no_tag(_storage: Any) -> None:
+    """Leaves the location to the entries that follow: the accelerator's own name."""
+
+
+def _portable_tag(target: Target) -> Callable[[Any], str | None]:
+    def tag(storage: Any) -> str | None:
+        if storage.device.type != target.device_type:
+            return None
+        return f"cuda:{storage.device.index or 0}"
+
+    return tag
 
 
 def _index(location: str) -> int | None:
