@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from cuda_morph.activation import activate, deactivate, is_active
+    from cuda_morph.compile_backend import ShapeBucketer, get_compile_backend
     from cuda_morph.errors import MorphError
     from cuda_morph.information import Info, info
     from cuda_morph.manifest import Activation
@@ -24,8 +25,10 @@ __all__ = [
     "Activation",
     "Info",
     "MorphError",
+    "ShapeBucketer",
     "activate",
     "deactivate",
+    "get_compile_backend",
     "get_version",
     "info",
     "is_active",
@@ -35,8 +38,10 @@ _HOMES = {
     "Activation": "cuda_morph.manifest",
     "Info": "cuda_morph.information",
     "MorphError": "cuda_morph.errors",
+    "ShapeBucketer": "cuda_morph.compile_backend",
     "activate": "cuda_morph.activation",
     "deactivate": "cuda_morph.activation",
+    "get_compile_backend": "cuda_morph.compile_backend",
     "info": "cuda_morph.information",
     "is_active": "cuda_morph.activation",
 }
