@@ -87,3 +87,13 @@ def test_only_torch_is_named_after_the_device(sim):
 
     assert sys.modules["torch.sim"] is sim is torch.sim
     assert torch.ones(1).sim().is_sim
+
+
+def test_a_process_may_end_right_after_a_backward_pass(python):
+    # The engine's thread still holds the pass then; it must not meet a dying interpreter.
+    for _ in range(4):
+        python(
+            "import torch, cuda_morph_sim.device\n"
+            "x = torch.ones(3, requires_grad=True, device='sim')\n"
+            "(x * 2).sum().backward()\n"
+        )

@@ -83,6 +83,8 @@ def _state_functions(native: Any) -> dict[str, Any]:
         "device_of": device_of,
         "init": init,
         "_lazy_init": init,
+        # Checkpointing keeps the device's random numbers only where it reads this as true.
+        "_initialized": True,
         "is_available": lambda: True,
         "is_initialized": lambda: True,
         "_is_in_bad_fork": lambda: False,

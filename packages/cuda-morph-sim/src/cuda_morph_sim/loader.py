@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import importlib.util
 import threading
 from importlib.machinery import ExtensionFileLoader
@@ -22,6 +23,7 @@ _UNNAMED = "privateuseone"
 
 _lock = threading.Lock()
 _loaded: ModuleType | None = None
+_native: Any = None
 _loaded_name = ""
 
 
@@ -39,7 +41,7 @@ def load(name: str = "sim") -> ModuleType:
         MorphError: The device cannot be built (``CM-E12``) or an environment variable is not
             understood (``CM-E06``).
     """
-    global _loaded, _loaded_name
+    global _loaded, _loaded_name, _native
     with _lock:
         if _loaded is not None:
             if name != _loaded_name:
@@ -59,8 +61,10 @@ def load(name: str = "sim") -> ModuleType:
         torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)
         collectives.register(name)
         native.start_autograd_threads()
+        atexit.register(native.settle_autograd_threads)
+        module.compile_backend = "inductor"
         after_import("torch._inductor.compile_fx", _connect_inductor)
-        _loaded, _loaded_name = module, name
+        _loaded, _loaded_name, _native = module, name, native
         return module
 
 
@@ -77,6 +81,15 @@ def _connect_inductor() -> None:
     from cuda_morph_sim import inductor
 
     inductor.connect()
+
+
+def native_module() -> Any:
+    """The native half of the device: counters and the functions the device module is made of.
+
+    Returns:
+        The extension module, or ``None`` when the device is not loaded.
+    """
+    return _native
 
 
 def _taken(name: str, why: str) -> AlreadyActiveError:

@@ -65,12 +65,13 @@ PyObject* register_backend(PyObject*, PyObject* arguments, PyObject* keywords) {
   });
 }
 
-PyObject* start_autograd_threads_(PyObject*, PyObject*) {
+// Runs a function that waits for threads which take the interpreter lock.
+template <void (*function)()>
+PyObject* without_lock(PyObject*, PyObject*) {
   return guarded([] {
-    // The new threads take the interpreter lock while they start.
     PyThreadState* state = PyEval_SaveThread();
     try {
-      start_autograd_threads();
+      function();
     } catch (...) {
       PyEval_RestoreThread(state);
       throw;
@@ -142,10 +143,15 @@ PyMethodDef module_functions[] = {
      "register_backend(device_count, memory_limit, guarded_addresses=False)\n--\n\n"
      "Register the device with PyTorch, once per process; returns the number of operators."},
     {"start_autograd_threads",
-     &start_autograd_threads_,
+     &without_lock<&start_autograd_threads>,
      METH_NOARGS,
      "start_autograd_threads()\n--\n\n"
      "Give the autograd engine threads for the device if it has started without."},
+    {"settle_autograd_threads",
+     &without_lock<&settle_autograd_threads>,
+     METH_NOARGS,
+     "settle_autograd_threads()\n--\n\n"
+     "Wait until the autograd engine has let go of finished passes."},
     {"device_count", &device_count_, METH_NOARGS, "device_count()\n--\n\nNumber of devices."},
     {"current_device", &current_device_, METH_NOARGS, "current_device()\n--\n\nIts index."},
     {"set_device", &set_device, METH_O, "set_device(device)\n--\n\nMake a device current."},

@@ -15,6 +15,11 @@ void register_autocast();
 // Gives the autograd engine threads for the device if it has started without.
 void start_autograd_threads();
 
+// Waits until the engine's threads have let go of finished passes. They hold Python objects for a
+// moment after backward() returns; a thread that drops one while the interpreter is being taken
+// down aborts the process.
+void settle_autograd_threads();
+
 // Timing on the device for torch.profiler.
 void register_profiler();
 
