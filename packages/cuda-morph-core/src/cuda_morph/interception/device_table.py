@@ -80,11 +80,15 @@ def _occurrences(data: bytes, pattern: bytes) -> Iterator[int]:
         position = data.find(pattern, position + 1)
 
 
+@cache
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)
+
+
 def _protect(address: int, size: int, protection: int) -> None:
     page = address & ~(mmap.PAGESIZE - 1)
-    libc = ctypes.CDLL(None, use_errno=True)
     length = ctypes.c_size_t(address + size - page)
-    if libc.mprotect(ctypes.c_void_p(page), length, protection) != 0:
+    if _libc().mprotect(ctypes.c_void_p(page), length, protection) != 0:
         raise OSError(ctypes.get_errno(), "mprotect failed")
 
 
@@ -208,12 +212,7 @@ def rename_backend(name: str, new_name: str) -> Undo:
         raise LookupError(f"the backend name {name!r} was found {len(hits)} times in libc10")
     address, segment = hits[0]
     text = new_name.encode().ljust(_SHORT_STRING_CAPACITY + 1, b"\0")
-    # Characters first, length last: a reader on another thread sees a valid string throughout.
-    undo_text = _write(address + 16, text, segment.permissions)
-    undo_length = _write(address + 8, struct.pack("<Q", len(new_name)), segment.permissions)
-
-    def undo() -> None:
-        undo_text()
-        undo_length()
-
-    return undo
+    # Length and characters in one go: a thread that prints a device in between would read one of
+    # the old and the other of the new name.
+    data = struct.pack("<Q", len(new_name)) + text
+    return _write(address + _POINTER_SIZE, data, segment.permissions)

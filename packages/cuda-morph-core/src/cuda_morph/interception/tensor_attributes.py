@@ -16,14 +16,17 @@ if TYPE_CHECKING:
 def cuda_method(target: Target) -> Callable[..., Any]:
     """Returns a ``Tensor.cuda`` that moves to the target device."""
     default, on_cpu = target.device, target.device_type == "cpu"
+    preserve = torch.preserve_format
 
     def cuda(
         self: Any,
         device: Any = None,
         non_blocking: bool = False,
-        memory_format: Any = torch.preserve_format,
+        memory_format: Any = preserve,
     ) -> Any:
         """Returns a copy of this tensor on the accelerator that stands for CUDA."""
+        if device is None and not non_blocking and memory_format is preserve:
+            return self.to(default)  # x.cuda(): parsing three keywords would double its cost
         if isinstance(device, bool):
             raise TypeError("cuda(): argument 'device' must be a device, not bool")
         where = default if device is None else device
