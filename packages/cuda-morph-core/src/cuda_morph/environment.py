@@ -53,6 +53,10 @@ INHERIT = Variable(
     name="CUDA_MORPH_INHERIT",
     meaning="Set by an active run for its child processes; JSON, not for people.",
 )
+DERIVED = Variable(
+    name="CUDA_MORPH_DERIVED",
+    meaning="Set by an active run: the backend's variables that were taken over from CUDA's.",
+)
 PORTABLE_CHECKPOINTS = Variable(
     name="CUDA_MORPH_PORTABLE_CHECKPOINTS",
     meaning="1: torch.save writes cuda:N as a tensor's location in the native view too.",
@@ -74,6 +78,7 @@ VARIABLES: tuple[Variable, ...] = (
     LOG_LEVEL,
     AUTO_ACTIVATE,
     INHERIT,
+    DERIVED,
     PORTABLE_CHECKPOINTS,
     CUDA_VERSION,
 )

@@ -15,7 +15,7 @@ from cuda_morph.records import (
     DtypeSupport,
 )
 from cuda_morph_sim import build, claims, toolchain
-from cuda_morph_sim.settings import read_settings
+from cuda_morph_sim.settings import VISIBLE_VARIABLE, read_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -36,6 +36,7 @@ def cuda_morph_backend() -> Backend:
         collective_backend="gloo",
         runtime_requires=("torch>=2.13",),
         simulated=True,
+        visible_devices_env=VISIBLE_VARIABLE,
     )
 
 

@@ -12,6 +12,9 @@ from cuda_morph.errors import SettingError
 DEVICES_VARIABLE = "CUDA_MORPH_SIM_DEVICES"
 """How many simulated devices there are."""
 
+VISIBLE_VARIABLE = "CUDA_MORPH_SIM_VISIBLE_DEVICES"
+"""Which of them this process sees, as ``CUDA_VISIBLE_DEVICES`` says it: ``0,1``."""
+
 MEMORY_VARIABLE = "CUDA_MORPH_SIM_MEMORY"
 """Memory of each device: bytes, or a number with a unit such as ``16GiB``."""
 
@@ -50,7 +53,9 @@ def read_settings() -> Settings:
         SettingError: A variable has a value that is not understood.
     """
     return Settings(
-        devices=_devices(os.environ.get(DEVICES_VARIABLE, "")),
+        devices=_visible(
+            os.environ.get(VISIBLE_VARIABLE), _devices(os.environ.get(DEVICES_VARIABLE, ""))
+        ),
         memory=_memory(os.environ.get(MEMORY_VARIABLE, "")),
         guarded=_flag(os.environ.get(DEBUG_VARIABLE, "")),
     )
@@ -66,6 +71,24 @@ def _devices(text: str) -> int:
             hint=f"Use a whole number from 1 to {MAX_DEVICES}.",
         )
     return count
+
+
+def _visible(text: str | None, count: int) -> int:
+    """Number of devices listed before the first that is not there, as CUDA counts them."""
+    if text is None:
+        return count
+    seen: list[int] = []
+    for item in text.split(","):
+        index = int(item) if item.strip().isdecimal() else -1
+        if not 0 <= index < count or index in seen:
+            break
+        seen.append(index)
+    if not seen:
+        raise SettingError(
+            f"{VISIBLE_VARIABLE}={text!r} leaves no simulated device visible.",
+            hint=f"List devices from 0 to {count - 1}, or use the cpu backend.",
+        )
+    return len(seen)
 
 
 def _memory(text: str) -> int:

@@ -1,6 +1,8 @@
 """CUDA's environment variables, handed to the backend under its own names.
 
-Runs before the adapter is loaded, which reads them. A variable of the vendor that is set wins.
+Runs before the adapter is loaded, which reads them. A variable of the vendor that the user set
+wins; one that a parent process derived from CUDA's does not, because launchers give each child a
+``CUDA_VISIBLE_DEVICES`` of its own.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ import os
 import re
 from typing import TYPE_CHECKING
 
+from cuda_morph import environment
 from cuda_morph.plugins import collect
 
 if TYPE_CHECKING:
@@ -36,9 +39,11 @@ def apply(journal: Journal, backend: Backend, plugin: str) -> dict[str, str]:
         The variables that were set, with their values.
     """
     given = {}
+    derived = environment.read_list(environment.DERIVED)
     for source, target in _pairs(backend, plugin):
         value = os.environ.get(source)
-        if value is None or target in os.environ or source == target:
+        taken = target in os.environ and target not in derived
+        if value is None or taken or source == target:
             continue
         if source == VISIBLE_DEVICES and not _ORDINALS.fullmatch(value):
             _log.warning(
@@ -50,6 +55,9 @@ def apply(journal: Journal, backend: Backend, plugin: str) -> dict[str, str]:
             continue
         journal.set_item(os.environ, target, value)  # type: ignore[arg-type]
         given[target] = value
+    if given:
+        names = ",".join(sorted({*derived, *given}))
+        journal.set_item(os.environ, environment.DERIVED.name, names)  # type: ignore[arg-type]
     return given
 
 
