@@ -35,7 +35,7 @@ LAYERS = (
     # What one device answers, and the plugins that core brings along.
     {"device", "builtin"},
     {"selection", "interception", "bridges", "ecosystem"},
-    {"activation", "manifest", "usage", "information", "inheritance"},
+    {"activation", "manifest", "usage", "trace", "information", "inheritance"},
     # Ways in: `run`, the import-and-go form, the command line.
     {"launcher", "auto"},
     {"cli", "__main__", "__init__"},

@@ -8,7 +8,7 @@ import logging
 import os
 import sys
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from cuda_morph import environment
 from cuda_morph.errors import (
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from cuda_morph.device.protocol import DeviceRuntime
     from cuda_morph.interception.tier import Target
     from cuda_morph.records import DeviceMapping
+    from cuda_morph.trace.recorder import Recorder
 
 _log = logging.getLogger("cuda_morph")
 _lock = threading.RLock()
@@ -42,7 +43,7 @@ def activate(
     view: str | None = None,
     fallback: str | None = None,
     strict: bool = False,
-    trace: bool = False,
+    trace: bool | Literal["counts"] = False,
 ) -> Activation:
     """Makes CUDA code of this process run on another accelerator.
 
@@ -58,7 +59,9 @@ def activate(
             ``"error"`` raises. ``None``: ``CUDA_MORPH_FALLBACK``, else cpu.
         strict: Also refuse what would only be partly true: a limit of the tier, or a version of
             PyTorch that this release was not tested on.
-        trace: Count which CUDA calls are answered; see `Activation.usage`.
+        trace: Record which CUDA calls are answered and which kernels operators use, with time and
+            call sites; see `Activation.trace`. It slows the program down. ``"counts"`` only counts
+            CUDA calls; see `Activation.usage`.
 
     Returns:
         The manifest; also a context manager that deactivates.
@@ -130,7 +133,12 @@ def _check_same(active: Activation, backend: str | None, view: str | None) -> No
 
 
 def _activate(
-    requested: str | None, view: str, fallback: str, *, strict: bool, trace: bool
+    requested: str | None,
+    view: str,
+    fallback: str,
+    *,
+    strict: bool,
+    trace: bool | Literal["counts"],
 ) -> Activation:
     selection = select_backend(requested, fallback=fallback)
     if selection.passthrough:
@@ -143,7 +151,7 @@ def _activate(
         )
     journal = Journal()
     try:
-        activation = _build(selection, view, journal, UsageCounter(enabled=trace))
+        activation = _build(selection, view, journal, trace)
         if strict:
             _refuse_limits(activation)
         _leave_to_children(journal, activation, fallback)
@@ -180,7 +188,9 @@ def _import_torch() -> None:
         ) from error
 
 
-def _build(selection: Selection, view: str, journal: Journal, usage: UsageCounter) -> Activation:
+def _build(
+    selection: Selection, view: str, journal: Journal, trace: bool | Literal["counts"]
+) -> Activation:
     from cuda_morph import bridges
     from cuda_morph.bridges import environment_map
     from cuda_morph.device import layer
@@ -192,6 +202,7 @@ def _build(selection: Selection, view: str, journal: Journal, usage: UsageCounte
     runtime = _runtime(mapping)
     policy = ViewPolicy(view, mapping.target, backend.native_libraries)
     target = _target(mapping, policy)
+    usage = _usage(mapping, trace)
     context = layer.LayerContext(
         journal=journal,
         runtime=runtime,
@@ -204,6 +215,11 @@ def _build(selection: Selection, view: str, journal: Journal, usage: UsageCounte
     rows = layer.apply(context)
     choice = apply_best_tier(target, journal, environment.read(environment.TIER))
     bridges.apply(context, target)
+    recorder = None if isinstance(usage, UsageCounter) else usage
+    if recorder is not None:
+        from cuda_morph.trace import installation
+
+        installation.start(journal, recorder, target, choice.tier.name)
     personality = f":{selection.personality}" if selection.personality else ""
     return Activation(
         backend=backend,
@@ -217,7 +233,17 @@ def _build(selection: Selection, view: str, journal: Journal, usage: UsageCounte
         warnings=tuple(selection.warnings),
         journal=journal,
         usage_counter=usage if usage.enabled else None,
+        recorder=recorder,
     )
+
+
+def _usage(mapping: DeviceMapping, trace: bool | Literal["counts"]) -> UsageCounter | Recorder:
+    if trace is not True:
+        return UsageCounter(enabled=bool(trace))
+    from cuda_morph.trace.installation import new_recorder
+
+    adapter = mapping.module or getattr(mapping.init, "__module__", None)
+    return new_recorder(str(adapter or ""))
 
 
 def _runtime(mapping: DeviceMapping) -> DeviceRuntime:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
     from cuda_morph.api_table import ApiRow
     from cuda_morph.patching import Journal
+    from cuda_morph.trace.recorder import Recorder
+    from cuda_morph.trace.report import TraceReport
     from cuda_morph.usage import UsageCounter
 
 PASSTHROUGH = "passthrough"
@@ -46,7 +48,8 @@ class Activation:
     """Why faster tiers were not used."""
     warnings: tuple[str, ...] = ()
     journal: Journal | None = field(default=None, repr=False)
-    usage_counter: UsageCounter | None = field(default=None, repr=False)
+    usage_counter: UsageCounter | Recorder | None = field(default=None, repr=False)
+    recorder: Recorder | None = field(default=None, repr=False)
 
     def __enter__(self) -> Self:
         return self
@@ -75,6 +78,14 @@ class Activation:
             (name, treatments.get(name, Treatment.REDIRECT.value), calls)
             for name, calls in self.usage_counter.counts().items()
         )
+
+    def trace(self) -> TraceReport | None:
+        """Returns what was recorded so far; ``None`` unless activated with ``trace=True``."""
+        if self.recorder is None:
+            return None
+        from cuda_morph.trace.report import build
+
+        return build(self.recorder, self)
 
     def as_dict(self) -> dict[str, Any]:
         """Returns the manifest in JSON-ready form."""

@@ -63,8 +63,11 @@ class ViewPolicy:
 
     def is_available(self) -> bool:
         """Stands for ``torch.cuda.is_available``; called through its swapped body."""
-        # Frame 0 is this function, frame 1 torch.cuda.is_available, frame 2 the reader.
-        frame = sys._getframe(2)
+        # Above this function: wrappers of a trace, torch.cuda.is_available, the reader.
+        frame = sys._getframe(1)
+        while frame.f_back is not None and package_of(frame) == "cuda_morph":
+            frame = frame.f_back
+        frame = frame.f_back or frame
         if self.frame_sees_cuda(frame):
             return True
         if self.view == NATIVE and not self._noticed and _is_user_code(frame):

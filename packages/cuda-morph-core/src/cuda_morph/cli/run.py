@@ -98,8 +98,16 @@ def _script(target: str, arguments: tuple[str, ...]) -> Program:
     type=click.Path(path_type=Path),
     help="Write what was redirected to FILE, as JSON, when the program ends.",
 )
+@click.option(
+    "--trace",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Record calls, operators, times and call sites; write FILE.html or FILE.json. Slow.",
+)
 @click.option("--quiet", is_flag=True, help="Write neither the opening line nor the closing table.")
-def run(program: Program, report: Path | None, quiet: bool, **options: Any) -> Callable[..., None]:
+def run(
+    program: Program, report: Path | None, trace: Path | None, quiet: bool, **options: Any
+) -> Callable[..., None]:
     """Run an unchanged CUDA program on another accelerator.
 
     \b
@@ -112,4 +120,4 @@ def run(program: Program, report: Path | None, quiet: bool, **options: Any) -> C
     """  # noqa: D301 - the backslash is click's mark for lines that must not be joined
     from cuda_morph.launcher.session import Options, Session
 
-    return Session(Options(report=report, quiet=quiet, **options), program).run
+    return Session(Options(report=report, trace=trace, quiet=quiet, **options), program).run

@@ -85,7 +85,8 @@ def _supply_c_functions(context: LayerContext, notices: Notices) -> None:
 def _refused_c_name(context: LayerContext, row: ApiRow) -> Answer:
     if row.kind == "class":
         return refusals.refused_class(context, row)
-    return refusal(row.name, row.note, row.replacement, context.backend)
+    refuse = refusal(row.name, row.note, row.replacement, context.backend)
+    return context.count_calls(row.name, refuse)
 
 
 def _cuda_modules() -> Iterable[types.ModuleType]:
@@ -211,7 +212,8 @@ def _refuse_names(context: LayerContext) -> None:
                 refusals.refuse_class(context, target, row)
             else:
                 refuse = refusal(row.name, row.note, row.replacement, context.backend)
-                context.journal.redirect_function(target, refuse)
+                counted = context.count_calls(row.name, refuse)
+                context.journal.redirect_function(target, counted)
 
 
 def _refuse_cuda_source(context: LayerContext) -> None:

@@ -25,7 +25,9 @@ def refuse_class(context: LayerContext, cls: type, row: ApiRow) -> None:
         row: The row that says why.
     """
     journal = context.journal
-    refuse = refusal(row.name, row.note, row.replacement, context.backend)
+    refuse = context.count_calls(
+        row.name, refusal(row.name, row.note, row.replacement, context.backend)
+    )
     own: dict[str, Any] = dict(vars(cls))
     constructor = own.get("__new__")
     inherited: Any = cls.__new__
@@ -57,5 +59,7 @@ def _nothing(*_args: Any) -> None:
 
 def refused_class(context: LayerContext, row: ApiRow) -> type:
     """Returns a class that takes the place of one of ``torch._C`` and cannot be constructed."""
-    refuse = refusal(row.name, row.note, row.replacement, context.backend)
+    refuse = context.count_calls(
+        row.name, refusal(row.name, row.note, row.replacement, context.backend)
+    )
     return type(row.name.rpartition(".")[2], (), {"__new__": staticmethod(refuse)})

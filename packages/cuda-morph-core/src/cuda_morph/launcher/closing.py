@@ -6,6 +6,8 @@ import os
 import sys
 from typing import IO, TYPE_CHECKING, Literal
 
+from cuda_morph.launcher import trace_table
+
 if TYPE_CHECKING:
     from cuda_morph.launcher.outcome import Outcome
 
@@ -61,6 +63,8 @@ def show(outcome: Outcome) -> None:
         if is_terminal(sys.stderr) and _show_rich(outcome, calls):
             return
         say("\n".join(_plain(outcome, calls)))
+        if outcome.trace is not None:
+            say("\n".join(trace_table.plain(outcome.trace)))
     except Exception as error:  # noqa: BLE001 - the program has ended; its exit code must stand
         say(f"cuda-morph: the closing table cannot be shown: {error}")
 
@@ -107,4 +111,6 @@ def _show_rich(outcome: Outcome, calls: list[tuple[str, str, int]]) -> bool:
         for name, treatment, count in calls[:_ROWS_SHOWN]:
             table.add_row(Text(name), Text(treatment), str(count))
         console.print(table)
+    if outcome.trace is not None:
+        trace_table.show_rich(outcome.trace, console)
     return True

@@ -1,4 +1,4 @@
-"""The report of a run: what was done to the program, as JSON."""
+"""The report and the trace of a run, and the files they are written to."""
 
 from __future__ import annotations
 
@@ -45,17 +45,24 @@ def as_dict(outcome: Outcome) -> dict[str, Any]:
     }
 
 
+def as_text(outcome: Outcome) -> str:
+    """Returns the report as it is written."""
+    return json.dumps(as_dict(outcome), indent=2) + "\n"
+
+
 class Target:
-    """The file that receives the report. It is checked before the program runs.
+    """A file that is written when the program ends. It is checked before the program runs.
 
     Args:
-        path: Where the report goes; a pipe or device is written to directly.
+        path: Where the text goes; a pipe or device is written to directly.
+        what: What the text is, for messages.
 
     Raises:
-        MorphError: The report could not be written there.
+        MorphError: It could not be written there.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, what: str = "report") -> None:
+        self._what = what
         self.path = Path(os.path.abspath(path))  # noqa: PTH100 - the program may change directory
         self._direct = self.path.exists() and not self.path.is_file()
         try:
@@ -68,16 +75,15 @@ class Target:
         except OSError as error:
             raise self._unwritable(error) from error
 
-    def write(self, outcome: Outcome) -> None:
-        """Writes the whole report or leaves the file as it was; a failure is one line."""
-        text = json.dumps(as_dict(outcome), indent=2) + "\n"
+    def write(self, text: str) -> None:
+        """Writes the whole text or leaves the file as it was; a failure is one line."""
         temporary = None
         try:
             if self._direct:
-                self.path.write_text(text, encoding="utf-8")
+                self.path.write_text(text, encoding="utf-8", errors="backslashreplace")
                 return
             temporary = self._temporary()
-            temporary.write_text(text, encoding="utf-8")
+            temporary.write_text(text, encoding="utf-8", errors="backslashreplace")
             temporary.chmod(0o666 & ~_umask())
             temporary.replace(self.path)
         except OSError as error:
@@ -93,7 +99,7 @@ class Target:
 
     def _unwritable(self, error: OSError) -> MorphError:
         return MorphError(
-            f"the report cannot be written to {str(self.path)!r}: {error.strerror or error}.",
+            f"the {self._what} cannot be written to {str(self.path)!r}: {error.strerror or error}.",
             hint="Name a file in a directory that exists and that you may write to.",
             code="CM-E15",
         )

@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from cuda_morph import environment, inheritance
 from cuda_morph.errors import ActivationError, MorphError, SettingError
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from cuda_morph.launcher.report import Target
+    from cuda_morph.launcher.trace_file import TraceFile
     from cuda_morph.manifest import Activation
 
 DEFAULT_VIEW = "cuda"
@@ -40,6 +41,7 @@ class Options:
     fallback: str | None = None
     tier: str | None = None
     report: Path | None = None
+    trace: Path | None = None
     quiet: bool = False
 
 
@@ -72,6 +74,7 @@ class Session:
         self._process = os.getpid()
         _check_backend(self.backend)
         self._report = _report_target(options.report)
+        self._trace = _trace_file(options.trace)
         self._prepared = program.prepare(requested)
         self._started = time.monotonic()
 
@@ -125,7 +128,7 @@ class Session:
 
         try:
             self.activation = activate(
-                self.backend, view=self.view, fallback=self.fallback, trace=self._wants_closing
+                self.backend, view=self.view, fallback=self.fallback, trace=self._recording
             )
         except KeyboardInterrupt:
             raise
@@ -136,13 +139,21 @@ class Session:
 
     @property
     def _wants_closing(self) -> bool:
-        return self._report is not None or self._shows_table
+        return self._report is not None or self._trace is not None or self._shows_table
+
+    @property
+    def _recording(self) -> bool | Literal["counts"]:
+        """What to ask of the activation: nothing where nobody will see it."""
+        if self._trace is not None:
+            return True
+        return "counts" if self._wants_closing else False
 
     @property
     def _shows_table(self) -> bool:
         if self.quiet:
             return False
-        return self._report is not None or closing.is_terminal(sys.stderr)
+        asked = self._report is not None or self._trace is not None
+        return asked or closing.is_terminal(sys.stderr)
 
     def _announce(self, activation: Activation) -> None:
         if self.quiet:
@@ -182,10 +193,15 @@ class Session:
             seconds=time.monotonic() - self._started,
             activation=self.activation,
             error=self.failure,
+            trace=self.activation.trace() if self.activation and self._trace else None,
             children_inherit=self._official if self._attempted else None,
         )
         if self._report is not None:
-            self._report.write(outcome)
+            from cuda_morph.launcher import report
+
+            self._report.write(report.as_text(outcome))
+        if self._trace is not None:
+            self._trace.write(outcome)
         if self._shows_table:
             closing.show(outcome)
 
@@ -196,6 +212,14 @@ def _report_target(path: Path | None) -> Target | None:
     from cuda_morph.launcher.report import Target
 
     return Target(path)
+
+
+def _trace_file(path: Path | None) -> TraceFile | None:
+    if path is None:
+        return None
+    from cuda_morph.launcher.trace_file import TraceFile
+
+    return TraceFile(path)
 
 
 def _check_backend(backend: str | None) -> None:
