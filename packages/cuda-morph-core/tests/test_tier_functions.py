@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
-import torch  # noqa: TID253 - the subject of these tests
+import torch
 
 from cuda_morph.interception import class_layout, device_functions
 from cuda_morph.interception.constructors import original_constructor, replace_constructor
