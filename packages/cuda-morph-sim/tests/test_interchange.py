@@ -49,6 +49,7 @@ def test_pinned_memory_knows_itself(sim):
     x = torch.arange(4.0).pin_memory()
     assert x.is_pinned()
     assert x[2:].is_pinned()
+    assert torch.from_numpy(x.numpy()[2:]).is_pinned(), "any address inside counts"
     assert torch.empty(3, pin_memory=True).is_pinned()
     assert not torch.ones(3).is_pinned()
     there = x.to("sim", non_blocking=True)
