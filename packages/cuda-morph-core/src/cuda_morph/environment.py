@@ -61,6 +61,11 @@ PORTABLE_CHECKPOINTS = Variable(
     name="CUDA_MORPH_PORTABLE_CHECKPOINTS",
     meaning="1: torch.save writes cuda:N as a tensor's location in the native view too.",
 )
+DTYPES = Variable(
+    name="CUDA_MORPH_DTYPES",
+    meaning="What to do with a dtype that the accelerator lacks: substitute or refuse.",
+    choices=("substitute", "refuse"),
+)
 CUDA_VERSION = Variable(
     name="CUDA_MORPH_CUDA_VERSION",
     meaning="What torch.version.cuda says, for scripts that parse it; None when unset.",
@@ -80,6 +85,7 @@ VARIABLES: tuple[Variable, ...] = (
     INHERIT,
     DERIVED,
     PORTABLE_CHECKPOINTS,
+    DTYPES,
     CUDA_VERSION,
 )
 

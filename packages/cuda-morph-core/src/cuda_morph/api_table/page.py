@@ -48,6 +48,8 @@ simulated device and on the cpu backend, in both views.
   handed to the backend under its own names before its adapter loads, where the plugin names a
   counterpart. The backend's own variable wins. Identifiers such as `GPU-...` are not handed on.
   What a program writes to them after `import torch` comes too late under `cuda-morph run`.
+* A dtype that the accelerator lacks, as its plugin declares, is replaced by the plugin's
+  substitute with a warning, or refused with `CUDA_MORPH_DTYPES=refuse`.
 * Memory snapshots and history are valid and empty, with a notice: the file opens in PyTorch's
   memory viewer and shows no blocks.
 * Autocast without a dtype takes PyTorch's default for the device type; it is never float32 in

@@ -17,6 +17,7 @@ def apply(context: LayerContext, target: Target) -> None:
         compile_torchscript,
         distributed,
         dlpack,
+        dtype_policy,
         dynamo,
         library,
         profiler,
@@ -28,6 +29,7 @@ def apply(context: LayerContext, target: Target) -> None:
     storages.apply(context.journal, target)
     dlpack.apply(context.journal, target)
     build_facts.apply(context.journal, target.policy)
+    dtype_policy.apply(context, target)
     autocast.apply(context.journal, target)
     distributed.apply(context, target)
     profiler.apply(context.journal, target)
