@@ -9,6 +9,7 @@ import torch  # noqa: TID253 - loaded for a trace only, when torch already is
 from cuda_morph import api_table
 from cuda_morph.trace import operators
 from cuda_morph.trace.call_sites import SiteFinder
+from cuda_morph.trace.function_copy import function_copy
 from cuda_morph.trace.recorder import Recorder
 
 if TYPE_CHECKING:
@@ -70,20 +71,7 @@ def _wrap_function(
         namespace, alias = function.__globals__, redirected[0]
         journal.set_item(namespace, alias, recorder.wrap(name, namespace[alias]))
     else:
-        journal.redirect_function(function, recorder.wrap(name, _copy(function)))
-
-
-def _copy(function: types.FunctionType) -> types.FunctionType:
-    """Returns a function with the present body, which goes on when the body is exchanged."""
-    copy = type(function)(
-        function.__code__,
-        function.__globals__,
-        function.__name__,
-        function.__defaults__,
-        function.__closure__,
-    )
-    copy.__kwdefaults__ = function.__kwdefaults__
-    return copy
+        journal.redirect_function(function, recorder.wrap(name, function_copy(function)))
 
 
 def _tensor_cuda(recorder: Recorder) -> Callable[..., Any]:

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 import torch  # noqa: TID253 - loaded for a trace only, when torch already is
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: TID253
 
+from cuda_morph.trace.function_copy import function_copy
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
@@ -30,6 +32,8 @@ COMPOSED = "composed"
 """PyTorch builds the operator from others, which are recorded by themselves."""
 NO_KERNEL = "none"
 """There is neither kernel nor fallback: the operator raises."""
+
+_NO_DISPATCH = torch._C._disabled_torch_dispatch_impl
 
 _COMPOSITE = (
     "CompositeExplicitAutograd",
@@ -82,6 +86,8 @@ class OperatorMode(TorchDispatchMode):  # type: ignore[misc] # torch is not ther
         self._device = target.device
         self._origins = KernelOrigins(torch._C._dispatch_key_for_device(target.device.type))
 
+    supports_higher_order_operators = True
+
     @classmethod
     def ignore_compile_internals(cls) -> bool:
         """Lets torch.compile work as without us: compiled kernels are no operators."""
@@ -96,8 +102,9 @@ class OperatorMode(TorchDispatchMode):  # type: ignore[misc] # torch is not ther
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
         """Runs one operator."""
-        del types
         kwargs = kwargs or {}
+        if _is_special(func, types):
+            return func(*args, **kwargs)
         if not self._recorder.running or not self._on_accelerator(args, kwargs):
             with torch._C._AutoDispatchBelowAutograd():
                 return func(*args, **kwargs)
@@ -140,6 +147,17 @@ class OperatorMode(TorchDispatchMode):  # type: ignore[misc] # torch is not ther
         )
 
 
+def _is_special(func: Any, types: Any) -> bool:
+    """Tells what is run by other means than a kernel of the device.
+
+    That are control flow operators, and tensor subclasses with a way of their own, such as
+    FakeTensor.
+    """
+    return not isinstance(func, torch._ops.OpOverload) or any(
+        kind.__torch_dispatch__ is not _NO_DISPATCH for kind in types
+    )
+
+
 def _tensors(values: Iterable[Any]) -> Iterable[Any]:
     for value in values:
         if isinstance(value, torch.Tensor):
@@ -174,12 +192,33 @@ def watch(journal: Journal, recorder: Recorder, target: Target) -> None:
             torch._C._pop_torch_dispatch_stack(None)
 
     journal.set_attribute(threading.Thread, "_bootstrap_inner", watched)
+    for function in (torch.jit._trace._trace_impl, torch.jit._trace.trace_module):
+        journal.redirect_function(function, _without(mode, function_copy(function)))
+
+
+def _without(mode: OperatorMode, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns `function`, called with the mode off: ``torch.jit.trace`` fails under any mode."""
+
+    def unwatched(*args: Any, **kwargs: Any) -> Any:
+        if not _is_on_top(mode):
+            return function(*args, **kwargs)
+        torch._C._pop_torch_dispatch_stack(None)
+        try:
+            return function(*args, **kwargs)
+        finally:
+            torch._C._push_on_torch_dispatch_stack(mode)
+
+    return unwatched
+
+
+def _is_on_top(mode: OperatorMode) -> bool:
+    depth = torch._C._len_torch_dispatch_stack()
+    return bool(depth) and torch._C._get_dispatch_stack_at(depth - 1) is mode
 
 
 def _leave(mode: OperatorMode) -> None:
     """Takes the mode off this thread's stack if it is on top; elsewhere it stays, doing nothing."""
-    depth = torch._C._len_torch_dispatch_stack()
-    if depth and torch._C._get_dispatch_stack_at(depth - 1) is mode:
+    if _is_on_top(mode):
         mode.__exit__(None, None, None)
 
 

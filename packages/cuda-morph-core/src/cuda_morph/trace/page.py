@@ -89,7 +89,7 @@ def _row(line: TraceLine, most: int, longest: float) -> str:
 def _bar(value: float, text: str, share: float) -> str:
     return (
         f'<td class="number bar" data-key="{value:.9f}">'
-        f'<i style="width:{100 * share:.1f}%"></i><span>{escape(text)}</span></td>'
+        f'<i style="--share:{share:.3f}"></i><span>{escape(text)}</span></td>'
     )
 
 
