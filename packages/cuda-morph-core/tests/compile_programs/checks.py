@@ -1,6 +1,6 @@
-"""Runs the checks of one program under one backend, view and tier; prints one JSON line for each.
+"""Runs the checks of programs under one backend, view and tier; prints one JSON line for each.
 
-Usage: python checks.py PROGRAM BACKEND VIEW, with the tier in CUDA_MORPH_TIER.
+Usage: python checks.py BACKEND VIEW PROGRAM..., with the tier in CUDA_MORPH_TIER.
 """
 
 from __future__ import annotations
@@ -13,26 +13,34 @@ from types import SimpleNamespace
 
 
 def main() -> None:
-    name, backend, view = sys.argv[1:]
-    program = import_module(name)
-    import torch
+    backend, view, *names = sys.argv[1:]
+    # Imported before activation, as a user's modules are.
+    programs = [import_module(name) for name in names]
 
     import cuda_morph
 
-    activation = cuda_morph.activate(backend, view=view)
+    world = SimpleNamespace(
+        backend=backend, view=view, activation=cuda_morph.activate(backend, view=view)
+    )
+    for program in programs:
+        for name, check in list(vars(program).items()):
+            if name.startswith("check_"):
+                row = {"check": f"{program.__name__}.{name}", "error": outcome(check, world)}
+                sys.stdout.write("CHECK " + json.dumps(row) + "\n")
+                sys.stdout.flush()
 
-    world = SimpleNamespace(backend=backend, view=view, activation=activation)
-    for key, check in list(vars(program).items()):
-        if key.startswith("check_"):
-            torch.manual_seed(0)
-            torch._dynamo.reset()
-            try:
-                check(world)
-                error = ""
-            except BaseException:
-                error = traceback.format_exc()
-            sys.stdout.write("CHECK " + json.dumps({"check": key, "error": error}) + "\n")
-            sys.stdout.flush()
+
+def outcome(check, world) -> str:
+    """Returns an empty string, or what is wrong."""
+    import torch
+
+    torch.manual_seed(0)
+    torch._dynamo.reset()
+    try:
+        check(world)
+    except BaseException:
+        return traceback.format_exc()
+    return ""
 
 
 if __name__ == "__main__":

@@ -1,7 +1,5 @@
 """Sixteen mentions of the device in compiled code: one graph, and the answer of eager code."""
 
-# ruff: noqa: TID253 - runs in a process of its own, in which torch is the subject
-
 from __future__ import annotations
 
 import torch

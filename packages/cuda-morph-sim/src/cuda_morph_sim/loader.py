@@ -62,7 +62,7 @@ def load(name: str = "sim") -> ModuleType:
         collectives.register(name)
         native.start_autograd_threads()
         atexit.register(native.settle_autograd_threads)
-        module.compile_backend = "inductor"
+        vars(module)["compile_backend"] = "inductor"
         after_import("torch._inductor.compile_fx", _connect_inductor)
         _loaded, _loaded_name, _native = module, name, native
         return module

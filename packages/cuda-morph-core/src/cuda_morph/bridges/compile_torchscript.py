@@ -3,8 +3,8 @@
 Upstream: ``torch/csrc/jit/runtime/register_prim_ops.cpp`` has the CUDA device type compiled into
 the operators ``aten::cuda`` and ``prim::is_cuda``. Their calls are rewritten in each graph that is
 compiled or loaded, to what ``x.to("cuda")`` and ``x.device.type == torch.device("cuda").type``
-compile to; saved again, the code reads so and means the same elsewhere. Can go when TorchScript
-does.
+compile to. Saved again, the code reads so; in the native view it names the accelerator. Can go when
+TorchScript does.
 """
 
 from __future__ import annotations
