@@ -1,4 +1,4 @@
-"""Every row of the API table does what it says, in both views, on the simulated device and cpu.
+"""Every row of the API table does what it says, in both views, on every tier.
 
 One process per cell exercises all rows (``surface_programs/run_rows.py``); each row is a test.
 """
@@ -19,20 +19,28 @@ from cuda_morph import api_table
 
 HERE = Path(__file__).parent
 PROGRAM = HERE / "surface_programs" / "run_rows.py"
-CELLS = [(backend, view) for backend in ("sim", "cpu") for view in ("cuda", "native")]
+CELLS = [
+    ("T0", "sim", "cuda"),
+    ("T0", "sim", "native"),
+    ("T0", "cpu", "cuda"),
+    ("T0", "cpu", "native"),
+    ("T1", "sim", "cuda"),
+    ("T1", "sim", "native"),
+    ("T3", "sim", "native"),
+]
 ROWS = [row.name for row in api_table.load()]
 
 
 @functools.cache
-def problems(backend: str, view: str, folder: Path) -> dict[str, str]:
+def problems(tier: str, backend: str, view: str, folder: Path) -> dict[str, str]:
     """Returns what is wrong with each row; the process of a cell runs once."""
-    report = folder / f"{backend}-{view}.json"
+    report = folder / f"{tier}-{backend}-{view}.json"
     settings = {name: value for name, value in os.environ.items() if "CUDA_MORPH_" not in name}
     cache = {name: os.environ[name] for name in ("CUDA_MORPH_SIM_CACHE",) if name in os.environ}
     paths = [str(HERE / "tier_programs"), os.environ.get("PYTHONPATH", "")]
     settings |= cache | {
         "PYTHONPATH": os.pathsep.join(path for path in paths if path),
-        "CUDA_MORPH_TIER": "T0",
+        "CUDA_MORPH_TIER": tier,
         "CUDA_MORPH_SIM_MEMORY": "1GiB",
         "OMP_NUM_THREADS": "1",
     }
@@ -55,10 +63,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("row", ROWS)
-@pytest.mark.parametrize(("backend", "view"), CELLS)
-def test_row(backend: str, view: str, row: str, folder: Path) -> None:
+@pytest.mark.parametrize(("tier", "backend", "view"), CELLS)
+def test_row(tier: str, backend: str, view: str, row: str, folder: Path) -> None:
     if backend == "sim" and tier_cells.simulated():
         pytest.skip(f"no simulated device: {tier_cells.simulated()}")
-    problem = problems(backend, view, folder)[row]
+    problem = problems(tier, backend, view, folder)[row]
     if problem:
         pytest.fail(problem, pytrace=False)

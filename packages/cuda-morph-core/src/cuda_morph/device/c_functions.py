@@ -123,10 +123,7 @@ def cudart(runtime: DeviceRuntime, notices: Notices, refuse: Callable[[str], Any
         notices: Where the calls without effect speak up.
         refuse: Returns a refusal for the function of that name.
     """
-    module = _Cudart(runtime, notices)
-    for name in ("cudaStreamCreate", "cudaStreamDestroy"):
-        setattr(module, name, refuse(f"torch.cuda.cudart().{name}"))
-    return module
+    return _Cudart(runtime, notices, refuse)
 
 
 class _Cudart:
@@ -137,9 +134,13 @@ class _Cudart:
 
         success = 0
 
-    def __init__(self, runtime: DeviceRuntime, notices: Notices) -> None:
+    def __init__(
+        self, runtime: DeviceRuntime, notices: Notices, refuse: Callable[[str], Any]
+    ) -> None:
         self._runtime = runtime
         self._notices = notices
+        self.cudaStreamCreate = refuse("torch.cuda.cudart().cudaStreamCreate")
+        self.cudaStreamDestroy = refuse("torch.cuda.cudart().cudaStreamDestroy")
 
     def cudaMemGetInfo(self, index: int) -> tuple[int, int]:  # noqa: N802
         """Returns free and total bytes of a device."""
