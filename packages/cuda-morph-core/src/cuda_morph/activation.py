@@ -192,14 +192,12 @@ def _build(
     selection: Selection, view: str, journal: Journal, trace: bool | Literal["counts"]
 ) -> Activation:
     from cuda_morph import bridges
-    from cuda_morph.bridges import environment_map
     from cuda_morph.device import layer
     from cuda_morph.interception.choice import apply_best_tier
 
     backend = selection.backend
     mapping = device_mapping(selection.plugin)
-    environment_map.apply(journal, backend, selection.plugin)
-    runtime = _runtime(mapping)
+    runtime = _runtime(selection, mapping, journal)
     policy = ViewPolicy(view, mapping.target, backend.native_libraries)
     target = _target(mapping, policy)
     usage = _usage(mapping, trace)
@@ -215,15 +213,10 @@ def _build(
     rows = layer.apply(context)
     choice = apply_best_tier(target, journal, environment.read(environment.TIER))
     bridges.apply(context, target)
-    recorder = None if isinstance(usage, UsageCounter) else usage
-    if recorder is not None:
-        from cuda_morph.trace import installation
-
-        installation.start(journal, recorder, target, choice.tier.name)
-    personality = f":{selection.personality}" if selection.personality else ""
+    recorder = _started_recorder(usage, journal, target, choice.tier.name)
     return Activation(
         backend=backend,
-        requested=selection.plugin + personality,
+        requested=_requested(selection),
         view=view,
         tier=choice.tier.name,
         device_count=runtime.device_count(),
@@ -237,6 +230,22 @@ def _build(
     )
 
 
+def _requested(selection: Selection) -> str:
+    personality = f":{selection.personality}" if selection.personality else ""
+    return selection.plugin + personality
+
+
+def _started_recorder(
+    usage: UsageCounter | Recorder, journal: Journal, target: Target, tier: str
+) -> Recorder | None:
+    if isinstance(usage, UsageCounter):
+        return None
+    from cuda_morph.trace import installation
+
+    installation.start(journal, usage, target, tier)
+    return usage
+
+
 def _usage(mapping: DeviceMapping, trace: bool | Literal["counts"]) -> UsageCounter | Recorder:
     if trace is not True:
         return UsageCounter(enabled=bool(trace))
@@ -246,8 +255,11 @@ def _usage(mapping: DeviceMapping, trace: bool | Literal["counts"]) -> UsageCoun
     return new_recorder(str(adapter or ""))
 
 
-def _runtime(mapping: DeviceMapping) -> DeviceRuntime:
+def _runtime(selection: Selection, mapping: DeviceMapping, journal: Journal) -> DeviceRuntime:
     """Loads the adapter and returns the plugin's device runtime, or the generic one."""
+    from cuda_morph.bridges import environment_map
+
+    environment_map.apply(journal, selection.backend, selection.plugin)
     if mapping.init is not None:
         mapping.init()
     if mapping.runtime is not None:
