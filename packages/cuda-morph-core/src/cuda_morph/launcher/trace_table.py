@@ -8,8 +8,10 @@ if TYPE_CHECKING:
     from cuda_morph.trace.report import TraceLine, TraceReport
 
 _ROWS_SHOWN = 15
-_COLUMNS = ("operator", "kernel", "runs", "time", "first called from")
+_COLUMNS = ("operator", "kernel", "runs", "time", "mostly called from")
 _NUMBERS = (2, 3)
+_WITHOUT_KERNEL = ("fallback", "none")
+"""These come first: they are what a reader looks for."""
 
 
 def plain(trace: TraceReport) -> list[str]:
@@ -52,7 +54,11 @@ def _facts(trace: TraceReport) -> list[tuple[str, str]]:
     origins = trace.totals(trace.operators)
     runs = ", ".join(f"{count} {origin}" for origin, count in origins.items())
     more = len(trace.operators) - _ROWS_SHOWN
-    shown = f"; the slowest {_ROWS_SHOWN} of {len(trace.operators)} below" if more > 0 else ""
+    shown = (
+        f"; {_ROWS_SHOWN} of {len(trace.operators)} below, fallbacks first, then by time"
+        if more > 0
+        else ""
+    )
     strings = trace.device_strings
     return [
         ("strings", "not counted by this tier" if strings is None else f"{strings} redirected"),
@@ -62,7 +68,8 @@ def _facts(trace: TraceReport) -> list[tuple[str, str]]:
 
 
 def _rows(trace: TraceReport) -> list[tuple[str, ...]]:
-    return [_row(line) for line in trace.operators[:_ROWS_SHOWN]]
+    ordered = sorted(trace.operators, key=lambda line: line.treatment not in _WITHOUT_KERNEL)
+    return [_row(line) for line in ordered[:_ROWS_SHOWN]]
 
 
 def _row(line: TraceLine) -> tuple[str, ...]:
