@@ -105,14 +105,10 @@ at::Tensor as_device(const at::Tensor& tensor, int64_t index) {
 } // namespace
 
 int register_operators() {
-  for (auto key :
-       {kDispatchKey,
-        DispatchKey::SparsePrivateUse1,
-        DispatchKey::SparseCsrPrivateUse1,
-        DispatchKey::NestedTensorPrivateUse1}) {
-    lasting_library(torch::Library::IMPL, "_", key)
-        .fallback(torch::CppFunction::makeFromBoxedFunction<&run_unplanned_on_host>());
-  }
+  // One fallback only: registering one goes over every operator there is. The other layouts need
+  // none, since each operator that has a host kernel for them gets an entry below.
+  lasting_library(torch::Library::IMPL, "_", kDispatchKey)
+      .fallback(torch::CppFunction::makeFromBoxedFunction<&run_unplanned_on_host>());
   auto& aten = lasting_library(torch::Library::IMPL, "aten", kDispatchKey);
   register_memory_kernels(aten);
   register_recurrent_kernels(aten);
