@@ -130,7 +130,7 @@ def conformance(session: nox.Session) -> None:
 def realworld(session: nox.Session) -> None:
     """Run real programs and libraries, unchanged, on the simulated device."""
     install_members(session, "tests", "realworld")
-    session.run("python", "-m", "pytest", "-m", "realworld", *session.posargs)
+    session.run("python", "-m", "pytest", "-m", "realworld", "realworld", *session.posargs)
 
 
 @nox.session(name="sim-opinfo")

@@ -17,6 +17,7 @@ COMMON = (
     "default_devices",
     "cuda_module",
     "randomness",
+    "module_conversion",
     "mixed_precision",
     "checkpoints",
     "harmless_strings",

@@ -1,7 +1,5 @@
 """Saving and loading, with every kind of ``map_location``."""
 
-
-
 from __future__ import annotations
 
 import io

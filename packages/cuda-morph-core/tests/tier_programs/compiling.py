@@ -1,7 +1,5 @@
 """Compiled training, and the tools around the compiler: fake tensors, export, tracing."""
 
-
-
 from __future__ import annotations
 
 import torch

@@ -1,7 +1,5 @@
 """The functions of ``torch.cuda``."""
 
-
-
 from __future__ import annotations
 
 import torch

@@ -1,7 +1,5 @@
 """The default device, as a setting and as a context."""
 
-
-
 from __future__ import annotations
 
 import torch

@@ -1,7 +1,5 @@
 """``torch.device`` in all its spellings, and the class itself."""
 
-
-
 from __future__ import annotations
 
 import copy

@@ -1,7 +1,5 @@
 """Sixteen ways to mention the device under ``torch.compile``: one graph, the eager answer."""
 
-
-
 from __future__ import annotations
 
 import torch

@@ -1,7 +1,5 @@
 """Names that were taken from torch before activation."""
 
-
-
 from __future__ import annotations
 
 import sys

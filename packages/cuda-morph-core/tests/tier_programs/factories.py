@@ -1,7 +1,5 @@
 """Every function that creates a tensor on a device; the list comes from PyTorch's schemas."""
 
-
-
 from __future__ import annotations
 
 import tempfile

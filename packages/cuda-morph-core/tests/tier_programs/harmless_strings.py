@@ -1,7 +1,5 @@
 """The word ``cuda`` where no device is meant."""
 
-
-
 from __future__ import annotations
 
 import tempfile

@@ -1,7 +1,5 @@
 """Activation and its end: everything or nothing, and back."""
 
-
-
 from __future__ import annotations
 
 import pickle

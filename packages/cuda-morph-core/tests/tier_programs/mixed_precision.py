@@ -1,7 +1,5 @@
 """Autocast in all its spellings, and the gradient scaler."""
 
-
-
 from __future__ import annotations
 
 import warnings

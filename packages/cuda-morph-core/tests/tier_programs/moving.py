@@ -1,7 +1,5 @@
 """Moving tensors, modules and storages."""
 
-
-
 from __future__ import annotations
 
 import copy

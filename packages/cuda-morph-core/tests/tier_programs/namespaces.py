@@ -1,7 +1,5 @@
 """A picture of everything that an activation may touch, to compare before and after."""
 
-
-
 from __future__ import annotations
 
 import os

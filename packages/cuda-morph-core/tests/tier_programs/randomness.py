@@ -1,7 +1,5 @@
 """Random numbers: seeds, states and generators."""
 
-
-
 from __future__ import annotations
 
 import torch

@@ -1,7 +1,5 @@
 """TorchScript: device strings inside compiled code, traces, and loading."""
 
-
-
 from __future__ import annotations
 
 import io

@@ -1,7 +1,5 @@
 """What only a device with memory of its own shows."""
 
-
-
 from __future__ import annotations
 
 import torch

@@ -1,7 +1,5 @@
 """Several threads and child processes."""
 
-
-
 from __future__ import annotations
 
 import threading

@@ -1,7 +1,5 @@
 """Activation and deactivation over and over while other threads use PyTorch."""
 
-
-
 from __future__ import annotations
 
 import sys

@@ -1,7 +1,5 @@
 """What user code, and a library with its own branch for the accelerator, are told."""
 
-
-
 from __future__ import annotations
 
 import torch

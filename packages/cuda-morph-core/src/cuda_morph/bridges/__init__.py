@@ -20,6 +20,7 @@ def apply(context: LayerContext, target: Target) -> None:
         dtype_policy,
         dynamo,
         library,
+        module_conversion,
         profiler,
         serialization,
         storages,
@@ -31,6 +32,7 @@ def apply(context: LayerContext, target: Target) -> None:
     build_facts.apply(context.journal, target.policy)
     dtype_policy.apply(context, target)
     autocast.apply(context.journal, target)
+    module_conversion.apply(context.journal, target)
     distributed.apply(context, target)
     profiler.apply(context.journal, target)
     dynamo.apply(context.journal, target)

@@ -1,7 +1,5 @@
 """Stands for a library that has its own branch for the accelerator."""
 
-
-
 from __future__ import annotations
 
 import torch
