@@ -34,6 +34,8 @@ NOT_ACTIVE = (
     "Expected one of cpu, cuda",  # the name of the accelerator is exchanged in the cuda view
     "has no attribute '_cuda_",  # torch._C of a CPU build
     "is not a CUDA",
+    # A function of torch.cuda that was under way when CUDA went: the current device is None.
+    "'<' not supported between instances of 'NoneType' and 'int'",
 )
 """What PyTorch says when CUDA is asked for while cuda-morph is not active."""
 

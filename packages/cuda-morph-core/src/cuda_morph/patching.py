@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import sys
+import time
 import types
 from typing import TYPE_CHECKING, Any
 
@@ -27,10 +29,11 @@ class Journal:
         False
     """
 
-    __slots__ = ("_undo",)
+    __slots__ = ("_forwarders", "_undo")
 
     def __init__(self) -> None:
         self._undo: list[Callable[[], object]] = []
+        self._forwarders: list[tuple[types.CodeType, dict[str, Any], str]] = []
 
     def __len__(self) -> int:
         return len(self._undo)
@@ -114,9 +117,10 @@ class Journal:
 
         def undo() -> None:
             function.__code__ = original
-            namespace.pop(alias, None)
+            self._forwarders.append((forwarder, namespace, alias))
 
-        function.__code__ = _forwarding_code(original, alias)
+        forwarder = _forwarding_code(original, alias)
+        function.__code__ = forwarder
         self._undo.append(undo)
         return unchanged
 
@@ -151,8 +155,24 @@ class Journal:
                 self._undo.pop()()
             except Exception as error:  # noqa: BLE001, PERF203 - the other changes must still be undone
                 failure = failure or error
+        self._forget_targets()
         if failure is not None:
             raise failure
+
+    def _forget_targets(self) -> None:
+        """Removes the globals through which redirected functions called their targets.
+
+        The interpreter changes threads where a function is entered, so another thread may be in
+        exchanged code and not have read its global yet. It is let go on first.
+        """
+        forwarders, self._forwarders = self._forwarders, []
+        codes = {id(code) for code, _, _ in forwarders}
+        for _ in range(_PATIENCE):
+            if not any(_is_entering(frame, codes) for frame in sys._current_frames().values()):
+                break
+            time.sleep(_MOMENT)
+        for _, namespace, alias in forwarders:
+            namespace.pop(alias, None)
 
 
 def _forward_0() -> Any:
@@ -177,6 +197,16 @@ def _forward_all(*args: Any, **kwargs: Any) -> Any:
 
 def _target(*_args: Any, **_kwargs: Any) -> Any:
     raise AssertionError("only the code of the functions above is used")
+
+
+_PATIENCE = 100
+_MOMENT = 1e-5
+_READS_TARGET = 2
+"""Offset of the instruction that reads the global: it comes right after the entry."""
+
+
+def _is_entering(frame: types.FrameType, codes: set[int]) -> bool:
+    return id(frame.f_code) in codes and frame.f_lasti <= _READS_TARGET
 
 
 _FORWARDERS = tuple(f.__code__ for f in (_forward_0, _forward_1, _forward_2, _forward_3))
