@@ -130,6 +130,7 @@ def conformance(session: nox.Session) -> None:
 def realworld(session: nox.Session) -> None:
     """Run real programs and libraries, unchanged, on the simulated device."""
     install_members(session, "tests", "realworld")
+    session.install("--no-deps", *GROUPS["realworld-alone"])
     session.run("python", "-m", "pytest", "-m", "realworld", "realworld", *session.posargs)
 
 
