@@ -35,7 +35,15 @@ LAYERS = (
     # What one device answers, and the plugins that core brings along.
     {"device", "builtin"},
     {"selection", "interception", "bridges", "ecosystem"},
-    {"activation", "manifest", "usage", "trace", "information", "inheritance"},
+    {
+        "activation",
+        "manifest",
+        "usage",
+        "trace",
+        "information",
+        "inheritance",
+        "compile_backend",
+    },
     # Ways in: `run`, the import-and-go form, the command line.
     {"launcher", "auto"},
     {"cli", "__main__", "__init__"},

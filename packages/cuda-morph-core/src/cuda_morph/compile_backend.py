@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from cuda_morph.errors import SettingError
+from cuda_morph.torch_facts import INDUCTOR_DEVICE_TYPES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -17,9 +18,6 @@ if TYPE_CHECKING:
 INDUCTOR = "inductor"
 WITHOUT_CODE = "aot_eager"
 """Traces and differentiates graphs, then runs them operator by operator; generates no code."""
-
-_BUILT_IN = ("cpu", "cuda", "xpu")
-"""Device types that inductor, as PyTorch ships it, makes code for."""
 
 
 def get_compile_backend() -> str:
@@ -64,7 +62,7 @@ def _inductor_serves(device_type: str) -> bool:
     import torch
     from torch._inductor.codegen.common import get_scheduling_for_device
 
-    if device_type in _BUILT_IN or get_scheduling_for_device(device_type) is not None:
+    if device_type in INDUCTOR_DEVICE_TYPES or get_scheduling_for_device(device_type) is not None:
         return True
     return getattr(getattr(torch, device_type, None), "compile_backend", "") == INDUCTOR
 

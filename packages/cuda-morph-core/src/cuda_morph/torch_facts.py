@@ -14,6 +14,9 @@ TESTED_TORCH = ("2.13",)
 DEVICE_TYPE_IDS = {"cpu": 0, "cuda": 1, "xpu": 12, "mps": 13, "hpu": 15, "mtia": 19}
 """c10::DeviceType by name, for the types that PyTorch has built in (c10/core/DeviceType.h)."""
 
+INDUCTOR_DEVICE_TYPES = ("cpu", "cuda", "xpu")
+"""Device types that inductor, as PyTorch ships it, makes code for."""
+
 PRIVATE_USE_ONE = 20
 """c10::DeviceType::PrivateUse1, the slot of every out-of-tree backend."""
 
