@@ -124,6 +124,16 @@ class Journal:
         self._undo.append(undo)
         return unchanged
 
+    def set_defaults(self, function: types.FunctionType, defaults: tuple[Any, ...]) -> None:
+        """Exchanges the default arguments of a function of another library."""
+        original = function.__defaults__
+
+        def undo() -> None:
+            function.__defaults__ = original
+
+        function.__defaults__ = defaults
+        self._undo.append(undo)
+
     def set_type_attribute(self, owner: type, name: str, value: object) -> None:
         """Sets an attribute of a class that C code declares immutable.
 
@@ -167,7 +177,7 @@ class Journal:
         """
         forwarders, self._forwarders = self._forwarders, []
         codes = {id(code) for code, _, _ in forwarders}
-        for _ in range(_PATIENCE):
+        for _ in range(_PATIENCE if len(sys._current_frames()) > 1 else 0):
             if not any(_is_entering(frame, codes) for frame in sys._current_frames().values()):
                 break
             time.sleep(_MOMENT)

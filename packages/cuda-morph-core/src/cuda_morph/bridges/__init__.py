@@ -1,8 +1,26 @@
-"""Bridges: PyTorch's own extension points, used instead of patches wherever there is one."""
+"""Bridges: PyTorch's own extension points, used instead of patches wherever there is one.
+
+The bridges import torch, so this package is imported at activation, or when torch is there.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+
+from cuda_morph.bridges import (
+    autocast,
+    build_facts,
+    compile_torchscript,
+    distributed,
+    dlpack,
+    dtype_policy,
+    dynamo,
+    library,
+    module_conversion,
+    profiler,
+    serialization,
+    storages,
+)
 
 if TYPE_CHECKING:
     from cuda_morph.device.layer import LayerContext
@@ -11,21 +29,6 @@ if TYPE_CHECKING:
 
 def apply(context: LayerContext, target: Target) -> None:
     """Applies every bridge that the target needs; all changes go to the context's journal."""
-    from cuda_morph.bridges import (
-        autocast,
-        build_facts,
-        compile_torchscript,
-        distributed,
-        dlpack,
-        dtype_policy,
-        dynamo,
-        library,
-        module_conversion,
-        profiler,
-        serialization,
-        storages,
-    )
-
     serialization.apply(context, target)
     storages.apply(context.journal, target)
     dlpack.apply(context.journal, target)
