@@ -290,9 +290,13 @@ def _target(mapping: DeviceMapping, policy: ViewPolicy) -> Target:
 
 
 def _view_limits(target: Target) -> tuple[str, ...]:
+    limits: tuple[str, ...] = ()
+    if target.device_type == "cpu":
+        limits = ("Autocast without a dtype computes in bfloat16 on the CPU, float16 on CUDA.",)
     if target.policy.view == NATIVE or target.masked:
-        return ()
+        return limits
     return (
+        *limits,
         (
             f"Devices of type {target.device_type!r} keep their name in the cuda view: "
             f"device.type is {target.device_type!r}, while torch.cuda and is_cuda answer as CUDA."
