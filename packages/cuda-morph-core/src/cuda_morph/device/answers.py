@@ -89,6 +89,7 @@ def _policy_answers(runtime: DeviceRuntime, backend: Backend) -> dict[str, Answe
         "get_device_capability": get_device_capability,
         "get_gencode_flags": lambda: "",
         "list_gpu_processes": list_gpu_processes,
+        "nccl.is_available": lambda _tensors: False,
         "nccl.version": lambda: (0, 0, 0),
     }
 

@@ -189,8 +189,11 @@ def _redirect_functions(context: LayerContext) -> None:
     for short, answer in table.items():
         name = f"torch.cuda.{short}"
         functions = _functions(name)
+        if not functions and short in vars(torch.cuda):
+            # A CUDA build has C functions here, without a body to exchange.
+            context.journal.set_attribute(torch.cuda, short, answer)
         if not functions:
-            continue  # a version of PyTorch without that name needs no redirect
+            continue  # or a version of PyTorch without that name, which needs no redirect
         innermost = functions[-1]
         if id(innermost) in done:
             continue

@@ -56,7 +56,10 @@ class TableTier:
         if class_layout.mismatch(torch.Event):
             limits.append("torch.cuda.Event takes its options by keyword only.")
         if target.device_type == "cpu":
-            limits.append('torch.device("cuda:0") keeps its index: it differs from "cpu".')
+            limits.append(
+                'torch.device("cuda:0") keeps its index: it differs from "cpu", and DataParallel, '
+                "which compares the two, refuses the model."
+            )
         return tuple(limits)
 
 
