@@ -139,3 +139,16 @@ def sim_opinfo(session: nox.Session) -> None:
     """Compare every operator of PyTorch's operator database on the simulated device with CPU."""
     install_members(session, "opinfo")
     session.run("python", "-m", "cuda_morph_sim.opinfo", *session.posargs)
+
+
+@nox.session(name="cuda-build")
+def cuda_build(session: nox.Session) -> None:
+    """Optional: the simulated device under a CUDA build of PyTorch. Downloads about 3 GB."""
+    torch = os.environ.get("NOX_CUDA_TORCH", "torch==2.14.1")
+    session.warn(f"{torch} from PyPI brings CUDA's libraries along: about 5.5 GB when installed.")
+    session.install(torch)
+    session.install(*GROUPS["backends"])
+    editable = [part for member in MEMBERS for part in ("-e", str(member))]
+    session.install("--no-build-isolation", torch, *editable, *GROUPS["tests"])
+    tiers = "packages/cuda-morph-core/tests/test_tiers.py"
+    session.run("python", "-m", "pytest", tiers, "-k", "T0 and sim", *session.posargs)

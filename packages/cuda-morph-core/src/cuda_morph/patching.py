@@ -176,11 +176,8 @@ class Journal:
         exchanged code and not have read its global yet. It is let go on first.
         """
         forwarders, self._forwarders = self._forwarders, []
-        codes = {id(code) for code, _, _ in forwarders}
-        for _ in range(_PATIENCE if len(sys._current_frames()) > 1 else 0):
-            if not any(_is_entering(frame, codes) for frame in sys._current_frames().values()):
-                break
-            time.sleep(_MOMENT)
+        if len(sys._current_frames()) > 1:
+            _let_threads_enter({id(code) for code, _, _ in forwarders})
         for _, namespace, alias in forwarders:
             namespace.pop(alias, None)
 
@@ -215,8 +212,15 @@ _READS_TARGET = 2
 """Offset of the instruction that reads the global: it comes right after the entry."""
 
 
-def _is_entering(frame: types.FrameType, codes: set[int]) -> bool:
-    return id(frame.f_code) in codes and frame.f_lasti <= _READS_TARGET
+def _let_threads_enter(codes: set[int]) -> None:
+    """Waits, at most a millisecond, until no thread is at the entry of one of the codes."""
+    for _ in range(_PATIENCE):
+        frames = sys._current_frames().values()
+        if not any(
+            id(frame.f_code) in codes and frame.f_lasti <= _READS_TARGET for frame in frames
+        ):
+            return
+        time.sleep(_MOMENT)
 
 
 _FORWARDERS = tuple(f.__code__ for f in (_forward_0, _forward_1, _forward_2, _forward_3))

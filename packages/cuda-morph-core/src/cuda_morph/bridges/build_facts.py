@@ -23,6 +23,8 @@ def apply(journal: Journal, policy: ViewPolicy) -> None:
     version = environment.read(environment.CUDA_VERSION)
     if version is not None:
         journal.set_attribute(torch.version, "cuda", version)
+    # cuDNN is NVIDIA's: recurrent layers take their portable path, on a CUDA build too.
+    journal.redirect_function(torch.backends.cudnn.is_acceptable, lambda _tensor: False)
     if policy.view != "cuda":
         return
 

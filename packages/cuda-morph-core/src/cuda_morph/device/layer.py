@@ -191,7 +191,7 @@ def _redirect_functions(context: LayerContext) -> None:
         functions = _functions(name)
         if not functions and short in vars(torch.cuda):
             # A CUDA build has C functions here, without a body to exchange.
-            context.journal.set_attribute(torch.cuda, short, answer)
+            context.journal.set_attribute(torch.cuda, short, _distinct(answer))
         if not functions:
             continue  # or a version of PyTorch without that name, which needs no redirect
         innermost = functions[-1]
@@ -200,6 +200,15 @@ def _redirect_functions(context: LayerContext) -> None:
         done.add(id(innermost))
         counted = answer if short.startswith("_") else context.count_calls(name, answer)
         context.journal.redirect_function(innermost, counted)
+
+
+def _distinct(answer: Answer) -> Answer:
+    """Returns a function of its own: Dynamo refuses one object under two names."""
+
+    def call(*args: Any) -> Any:
+        return answer(*args)
+
+    return call
 
 
 def _refuse_names(context: LayerContext) -> None:

@@ -144,15 +144,30 @@ def locate() -> DeviceTable:
 
 
 def _search() -> DeviceTable:
-    contents = [(segment, segment.read()) for segment in _segments() if "r" in segment.permissions]
-    addresses = [
+    readable = [segment for segment in _segments() if "r" in segment.permissions]
+    plain = [(segment, segment.read()) for segment in readable if "x" not in segment.permissions]
+    table = _table_that_names(_addresses(plain), plain)
+    if table is None:  # older linkers put constants among the code
+        code = [(segment, segment.read()) for segment in readable if "x" in segment.permissions]
+        table = _table_that_names(_addresses(code), plain)
+    if table is None:
+        raise LookupError("libc10 has no device table of the known form")
+    return table
+
+
+def _addresses(contents: list[tuple[Segment, bytes]]) -> list[int]:
+    """Returns where the text ``cuda`` stands as a whole C string."""
+    return [
         segment.start + position + 1
         for segment, data in contents
         for position in _occurrences(data, b"\0cuda\0")
     ]
-    for segment, data in contents:
-        if "x" in segment.permissions:
-            continue
+
+
+def _table_that_names(
+    addresses: list[int], contents: list[tuple[Segment, bytes]]
+) -> DeviceTable | None:
+    for segment, data in reversed(contents):  # the table is near the end, behind the constants
         for address in addresses:
             for position in _occurrences(data, _PAIR.pack(address, 1)):
                 entries = _read_entries(segment, data, position)
@@ -160,7 +175,7 @@ def _search() -> DeviceTable:
                     return DeviceTable(
                         entries=entries, permissions=segment.permissions, kept_alive=[]
                     )
-    raise LookupError("libc10 has no device table of the known form")
+    return None
 
 
 def _read_entries(segment: Segment, data: bytes, cuda: int) -> dict[str, int] | None:
