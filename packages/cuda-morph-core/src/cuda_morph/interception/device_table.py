@@ -23,6 +23,8 @@ _MAPS = Path("/proc/self/maps")
 _PROT_READ, _PROT_WRITE = 1, 2
 _PAIR = struct.Struct("<Qi")
 _PAIR_SIZE = 16
+_ENTRY = struct.Struct("<Qi4x")  # with its padding
+_CUDA = b"cuda\0"
 _POINTER_SIZE = 8
 _STRING_HEADER = 16  # of libstdc++: pointer and length, then the characters of a short string
 _DEVICE_TYPES = 32  # more than c10::DeviceType has
@@ -144,38 +146,32 @@ def locate() -> DeviceTable:
 
 
 def _search() -> DeviceTable:
-    readable = [segment for segment in _segments() if "r" in segment.permissions]
-    plain = [(segment, segment.read()) for segment in readable if "x" not in segment.permissions]
-    table = _table_that_names(_addresses(plain), plain)
-    if table is None:  # older linkers put constants among the code
-        code = [(segment, segment.read()) for segment in readable if "x" in segment.permissions]
-        table = _table_that_names(_addresses(code), plain)
-    if table is None:
-        raise LookupError("libc10 has no device table of the known form")
-    return table
+    """Looks for an entry of type 0 that an entry of type 1 named ``cuda`` follows.
 
-
-def _addresses(contents: list[tuple[Segment, bytes]]) -> list[int]:
-    """Returns where the text ``cuda`` stands as a whole C string."""
-    return [
-        segment.start + position + 1
-        for segment, data in contents
-        for position in _occurrences(data, b"\0cuda\0")
-    ]
-
-
-def _table_that_names(
-    addresses: list[int], contents: list[tuple[Segment, bytes]]
-) -> DeviceTable | None:
-    for segment, data in reversed(contents):  # the table is near the end, behind the constants
-        for address in addresses:
-            for position in _occurrences(data, _PAIR.pack(address, 1)):
+    Only the few pages of data are read; the names are among a megabyte of code and constants.
+    """
+    for segment in _segments():
+        if "r" not in segment.permissions or "x" in segment.permissions:
+            continue
+        data = segment.read()
+        for start in (0, _POINTER_SIZE):
+            for position in _places_of_cuda(data, start):
                 entries = _read_entries(segment, data, position)
                 if entries is not None:
                     return DeviceTable(
                         entries=entries, permissions=segment.permissions, kept_alive=[]
                     )
-    return None
+    raise LookupError("libc10 has no device table of the known form")
+
+
+def _places_of_cuda(data: bytes, start: int) -> Iterator[int]:
+    end = start + (len(data) - start) // _PAIR_SIZE * _PAIR_SIZE
+    previous = -1
+    for number, (pointer, type_id) in enumerate(_ENTRY.iter_unpack(data[start:end])):
+        follows, previous = previous == 0, type_id
+        named = follows and type_id == 1 and segment_of(pointer)
+        if named and ctypes.string_at(pointer, len(_CUDA)) == _CUDA:
+            yield start + number * _PAIR_SIZE
 
 
 def _read_entries(segment: Segment, data: bytes, cuda: int) -> dict[str, int] | None:
