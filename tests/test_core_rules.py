@@ -30,7 +30,7 @@ LAYERS = (
         "import_watch",
     },
     # The contract with plugins, the table of CUDA names, and whose world is seen.
-    {"hookspecs", "api_table", "views"},
+    {"hookspecs", "hook_table", "api_table", "views"},
     {"hook_calls", "plugin_status", "plugin_listing", "plugin_loading", "plugins"},
     # What one device answers, and the plugins that core brings along.
     {"device", "builtin"},

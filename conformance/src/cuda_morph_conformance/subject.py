@@ -9,7 +9,7 @@ from typing import Any
 
 import pluggy
 
-from cuda_morph import hookspecs
+from cuda_morph import hook_table, hookspecs
 from cuda_morph.records import Backend, Detection
 from cuda_morph_conformance.registry import CheckFailed, NotRun
 
@@ -96,7 +96,7 @@ class Subject:
         arguments = [_ARGUMENTS[name] for name in implementation.argnames]
         try:
             answer = implementation.function(*arguments)
-            many = hookspecs.HOOKS[hook].many and answer is not None
+            many = hook_table.HOOKS[hook].many and answer is not None
             return tuple(answer) if many else answer
         except BaseException as error:
             raise CheckFailed(f"{hook} raised {error!r}") from error

@@ -7,7 +7,7 @@ import pytest
 from fake_distributions import HEADER, FakeSite, source
 
 from cuda_morph import hookspecs, plugins
-from cuda_morph.hookspecs import HOOKS
+from cuda_morph.hook_table import HOOKS
 from cuda_morph.plugin_status import USABLE
 from cuda_morph.plugins import PluginStatus
 

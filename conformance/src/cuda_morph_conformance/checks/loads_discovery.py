@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from cuda_morph.hookspecs import HOOKS
+from cuda_morph.hook_table import HOOKS
 from cuda_morph.plugin_status import USABLE
 from cuda_morph.plugins import PluginStatus, get_plugin
 from cuda_morph_conformance.registry import check, require

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from cuda_morph import records
 from cuda_morph.hook_calls import field_problem
-from cuda_morph.hookspecs import HOOKS
+from cuda_morph.hook_table import HOOKS
 from cuda_morph_conformance.registry import check, require
 from cuda_morph_conformance.vocabulary import Level
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from cuda_morph import records
 from cuda_morph.errors import PluginError
-from cuda_morph.hookspecs import HOOKS, HookInfo
+from cuda_morph.hook_table import HOOKS, HookInfo
 
 if TYPE_CHECKING:
     from pluggy import HookImpl

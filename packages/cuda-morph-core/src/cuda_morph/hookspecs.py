@@ -1,4 +1,4 @@
-"""The hooks a plugin may implement, and the table that says how core calls each of them.
+"""The hooks a plugin may implement; :mod:`cuda_morph.hook_table` says how core calls each.
 
 A hook returns frozen records of :mod:`cuda_morph.records` and nothing else. A plugin needs two of
 the hooks, `cuda_morph_backend` and `cuda_morph_detect`; each of the others adds one ability.
@@ -7,17 +7,14 @@ The functions below are specifications: core never runs their bodies.
 
 from __future__ import annotations
 
-import inspect
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import pluggy
 
-from cuda_morph import records
-from cuda_morph.frozen_record import frozen_record
-
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable
+
+    from cuda_morph import records
 
 PROJECT = "cuda_morph"
 """pluggy's project name; the markers below carry it."""
@@ -388,99 +385,50 @@ def cuda_morph_execution_backends() -> Iterable[records.ExecutionBackend]:
     raise NotImplementedError
 
 
-@frozen_record
-class HookInfo:
-    """How core calls one hook and what it accepts as an answer."""
+@hookspec
+def cuda_morph_surface() -> records.AdapterSurface | None:
+    """List the public names of the adapter's device module, as its source shows them.
 
-    name: str
-    records: tuple[type, ...]
-    """Types of the records that may come back."""
-    many: bool
-    """True: an iterable of records. False: one record, or ``None`` when not required."""
-    required: bool
-    called: str
-    """When core calls it."""
-    vendor_library: Literal["no", "may", "yes"]
-    """Whether the implementation may import torch and the vendor's library."""
-    arguments: tuple[str, ...]
-    """Names of the arguments; an implementation may take fewer."""
+    `explain`, `check` and the simulated device read it; nothing of the adapter is imported.
 
+    Example:
+        from cuda_morph.hookspecs import hookimpl
+        from cuda_morph.records import AdapterSurface, SurfaceName
 
-def _hook(
-    spec: Callable[..., object],
-    *types: type,
-    called: str,
-    vendor_library: Literal["no", "may", "yes"] = "no",
-    many: bool = True,
-    required: bool = False,
-) -> HookInfo:
-    return HookInfo(
-        name=spec.__name__,
-        records=types,
-        many=many,
-        required=required,
-        called=called,
-        vendor_library=vendor_library,
-        arguments=tuple(inspect.signature(spec).parameters),
-    )
+        @hookimpl
+        def cuda_morph_surface():
+            return AdapterSurface(
+                module="torch.mychip",
+                version="1.0",
+                source="torch_mychip 1.0 wheel",
+                names=(
+                    SurfaceName(name="device_count", kind="function"),
+                    SurfaceName(name="set_device", kind="function", parameters=("device",)),
+                ),
+            )
+    """
+    raise NotImplementedError
 
 
-_TABLE = (
-    _hook(cuda_morph_backend, records.Backend, called="load", many=False, required=True),
-    _hook(
-        cuda_morph_detect,
-        records.Detection,
-        called="selection",
-        vendor_library="may",
-        many=False,
-        required=True,
-    ),
-    _hook(
-        cuda_morph_device_mapping,
-        records.DeviceMapping,
-        called="activation",
-        vendor_library="yes",
-        many=False,
-    ),
-    _hook(cuda_morph_api_mappings, records.ApiMapping, called="scan, docs, activation"),
-    _hook(cuda_morph_capabilities, records.CapabilityClaim, called="conformance, docs, explain"),
-    _hook(
-        cuda_morph_collectives,
-        records.CollectiveBackend,
-        called="activation",
-        vendor_library="yes",
-    ),
-    _hook(
-        cuda_morph_attention_kernels,
-        records.AttentionKernel,
-        called="activation, on demand",
-        vendor_library="yes",
-    ),
-    _hook(cuda_morph_error_codes, records.ErrorCode, records.ErrorRule, called="error"),
-    _hook(cuda_morph_health_checks, records.HealthCheck, called="doctor", vendor_library="may"),
-    _hook(cuda_morph_version_matrix, records.VersionRow, called="doctor"),
-    _hook(cuda_morph_dtypes, records.DtypeSupport, called="activation"),
-    _hook(cuda_morph_quantization, records.QuantizationMethod, called="quant"),
-    _hook(cuda_morph_patches, records.Patch, called="activation", vendor_library="yes"),
-    _hook(
-        cuda_morph_extension_toolchain,
-        records.ExtensionToolchain,
-        called="C++ extension building",
-        many=False,
-    ),
-    _hook(
-        cuda_morph_codegen_targets,
-        records.CodegenTarget,
-        called="compile",
-        vendor_library="may",
-    ),
-    _hook(
-        cuda_morph_execution_backends,
-        records.ExecutionBackend,
-        called="run of a compiled program",
-        vendor_library="may",
-    ),
-)
+@hookspec
+def cuda_morph_personality() -> records.Personality | None:
+    """Say how a simulated device answers in place of this backend's adapter.
 
-HOOKS: Mapping[str, HookInfo] = MappingProxyType({info.name: info for info in _TABLE})
-"""Every hook by name."""
+    With it, ``activate("sim:mychip")`` tries the plugin on a device that has the adapter's names,
+    limits and error texts. Facts only: what the adapter is not known to do is left out.
+
+    Example:
+        from cuda_morph.hookspecs import hookimpl
+        from cuda_morph.records import Personality
+
+        @hookimpl
+        def cuda_morph_personality():
+            return Personality(
+                device_name="MyChip 100",
+                properties={"name": "MyChip 100", "total_memory": 16 << 30},
+                absent_dtypes=("float64",),
+                error_texts={"out_of_memory": "mcMalloc failed: MC0207"},
+                source="torch_mychip 1.0 documentation",
+            )
+    """
+    raise NotImplementedError

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pluggy
 
-from cuda_morph import hookspecs, records
+from cuda_morph import hook_table, hookspecs, records
 from cuda_morph.errors import PluginError
 from cuda_morph.frozen_record import frozen_record
 from cuda_morph.hook_calls import PASS_THROUGH, call_hook, describe
@@ -134,7 +134,7 @@ def _find_hooks(name: str, plugin: object) -> tuple[dict[str, pluggy.HookImpl], 
             raise PluginError(f"Plugin {name!r} must implement hook {caller.name} once, unwrapped.")
         else:
             hooks[caller.name] = impls[0]
-    for info in hookspecs.HOOKS.values():
+    for info in hook_table.HOOKS.values():
         if info.required and info.name not in hooks:
             unmarked = callable(getattr(plugin, info.name, None))
             cause = "is not marked with @hookimpl" if unmarked else "is missing"

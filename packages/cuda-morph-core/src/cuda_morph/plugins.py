@@ -16,7 +16,7 @@ from cuda_morph import environment
 from cuda_morph.errors import PluginError, SettingError, UnknownBackendError
 from cuda_morph.frozen_record import frozen_record
 from cuda_morph.hook_calls import call_hook
-from cuda_morph.hookspecs import HOOKS
+from cuda_morph.hook_table import HOOKS
 from cuda_morph.plugin_listing import RESERVED_NAMES, Candidate, list_candidates, normalised
 from cuda_morph.plugin_loading import LoadedPlugin, load_candidate, load_plugin
 from cuda_morph.plugin_status import FAULTY, USABLE, PluginRow, PluginStatus
@@ -114,7 +114,7 @@ def collect(hook_name: str, plugin: str | None = None, **arguments: Any) -> list
     """Calls one hook of every usable plugin, or of one.
 
     Args:
-        hook_name: A key of `cuda_morph.hookspecs.HOOKS`.
+        hook_name: A key of `cuda_morph.hook_table.HOOKS`.
         plugin: Asks this plugin only. Its failure is then the caller's answer.
         **arguments: All arguments of the hook.
 

@@ -260,6 +260,56 @@ class Patch:
 
 
 @frozen_record
+class SurfaceName:
+    """One public name of an adapter's device module."""
+
+    name: str
+    """Relative to the module: ``memory_allocated``, ``Stream.record_event``."""
+    kind: str = "function"
+    """``function``, ``class``, ``method``, ``constant`` or ``module``."""
+    parameters: tuple[str, ...] | None = None
+    """Parameter names in order; ``None``: unknown."""
+
+
+@frozen_record
+class AdapterSurface:
+    """The public names of a vendor's device module, read from its source."""
+
+    module: str
+    """The module as programs reach it, e.g. ``torch.npu``."""
+    version: str
+    """Version of the adapter that was read."""
+    source: str
+    names: tuple[SurfaceName, ...] = ()
+
+
+@frozen_record
+class Personality:
+    """How a simulated device answers in place of one vendor's adapter.
+
+    Beside it the simulation uses the plugin's `AdapterSurface`, `DeviceMapping`,
+    `CollectiveBackend` and `ErrorCode` records.
+    """
+
+    device_name: str
+    """Name of the card; the simulation always adds that it is simulated."""
+    properties: Mapping[str, object] = field(default_factory=dict)
+    """The fields of ``get_device_properties`` that the adapter fills, and no others."""
+    capability: object = None
+    """What the adapter's own ``get_device_capability`` returns."""
+    absent_dtypes: tuple[str, ...] = ()
+    """Dtypes whose tensors the device refuses."""
+    narrowed_dtypes: Mapping[str, str] = field(default_factory=dict)
+    """Dtypes that the adapter silently stores in a narrower one."""
+    error_texts: Mapping[str, str] = field(default_factory=dict)
+    """Text that the adapter raises, by semantic class such as ``out_of_memory``."""
+    functions: Callable[[], Mapping[str, Callable[..., object]]] | None = None
+    """Builds functions of the adapter module besides the device module, by dotted name below it,
+    such as fused attention, with the vendor's conventions. Called once, with torch loaded."""
+    source: str = ""
+
+
+@frozen_record
 class ExtensionToolchain:
     """How C++ extensions are built for this backend."""
 
