@@ -23,6 +23,7 @@ LAYERS = (
         "frozen_record",
         "records",
         "capabilities",
+        "error_semantics",
         "errors",
         "environment",
         "patching",
