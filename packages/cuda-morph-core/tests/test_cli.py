@@ -64,7 +64,7 @@ def bare(tmp_path_factory):
             origin = Path(importlib.util.find_spec(name).origin)
             (folder / name).symlink_to(origin.parent)
 
-    link("pluggy", "packaging")
+    link("packaging")
     (folder / "cuda_morph").symlink_to(Path(cuda_morph.__file__).parent)
     env = {"PYTHONPATH": str(folder)}
     command = [sys.executable, "-S", "-m", "cuda_morph"]

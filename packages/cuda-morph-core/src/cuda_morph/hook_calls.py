@@ -13,20 +13,27 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from functools import cache
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cuda_morph import records
 from cuda_morph.errors import PluginError
+from cuda_morph.frozen_record import frozen_record
 from cuda_morph.hook_table import HOOKS, HookInfo
-
-if TYPE_CHECKING:
-    from pluggy import HookImpl
 
 MAX_RECORDS = 100_000
 """More than any table of a vendor; an endless generator stops here."""
 
 PASS_THROUGH = (KeyboardInterrupt, SystemExit)
 """What a plugin may raise without being contained: the user's wish to stop."""
+
+
+@frozen_record
+class HookImpl:
+    """A plugin's implementation of one hook."""
+
+    function: Callable[..., Any]
+    argnames: tuple[str, ...]
+    """The arguments of the hook that it takes."""
 
 
 def call_hook(
@@ -37,7 +44,7 @@ def call_hook(
     Args:
         plugin: Name of the plugin, for messages.
         hook: Name of the hook.
-        impl: pluggy's record of the implementation.
+        impl: The implementation.
         arguments: All arguments of the hook; the implementation may take fewer.
 
     Returns:

@@ -7,26 +7,74 @@ The functions below are specifications: core never runs their bodies.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-import pluggy
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from cuda_morph import records
 
 PROJECT = "cuda_morph"
-"""pluggy's project name; the markers below carry it."""
+"""pluggy's project name; the marks below carry it."""
 
 ENTRY_POINT_GROUP = "cuda_morph.plugins"
 """Entry-point group of plugins: the entry's name is the plugin's name."""
 
-hookspec = pluggy.HookspecMarker(PROJECT)
-"""Marks a specification; used in this module only."""
+IMPL_MARK = f"{PROJECT}_impl"
+"""Attribute of a marked implementation, as ``pluggy.HookimplMarker`` writes it."""
 
-hookimpl = pluggy.HookimplMarker(PROJECT)
-"""Marks a plugin's implementation of a hook."""
+_IMPL_OPTIONS: dict[str, Any] = {
+    "wrapper": False,
+    "hookwrapper": False,
+    "optionalhook": False,
+    "tryfirst": False,
+    "trylast": False,
+    "specname": None,
+}
+
+_Function = TypeVar("_Function", bound="Callable[..., Any]")
+
+
+@overload
+def hookimpl(function: _Function) -> _Function: ...
+
+
+@overload
+def hookimpl(**options: Any) -> Callable[[_Function], _Function]: ...
+
+
+def hookimpl(function: Any = None, **options: Any) -> Any:
+    """Marks a plugin's implementation of a hook.
+
+    ``pluggy.HookimplMarker("cuda_morph")`` leaves the same mark, and pluggy understands this one.
+    pluggy itself is not imported: its modules would be a fifth of what an activation loads.
+
+    Args:
+        function: A function or method whose name is that of a hook.
+        **options: ``specname``, the hook's name where the function has another one. pluggy's
+            other options are about the order of calls; core calls one plugin at a time.
+
+    Returns:
+        The function itself; without one, a decorator.
+    """
+    unknown = options.keys() - _IMPL_OPTIONS.keys()
+    if unknown:
+        raise TypeError(f"hookimpl() got an unexpected keyword argument {min(unknown)!r}")
+
+    def mark(implementation: _Function) -> _Function:
+        setattr(implementation, IMPL_MARK, {**_IMPL_OPTIONS, **options})
+        return implementation
+
+    return mark if function is None else mark(function)
+
+
+def hookspec(function: _Function) -> _Function:
+    """Marks a specification, in pluggy's form; used in this module only."""
+    options = {"firstresult": False, "historic": False}
+    setattr(
+        function, f"{PROJECT}_spec", {**options, "warn_on_impl": None, "warn_on_impl_args": None}
+    )
+    return function
 
 
 @hookspec
@@ -430,5 +478,31 @@ def cuda_morph_personality() -> records.Personality | None:
                 error_texts={"out_of_memory": "mcMalloc failed: MC0207"},
                 source="torch_mychip 1.0 documentation",
             )
+    """
+    raise NotImplementedError
+
+
+@hookspec
+def cuda_morph_simulate(plugin: str) -> records.Simulation | None:
+    """Offer to simulate the device of another plugin, ``activate("<this plugin>:<plugin>")``.
+
+    Only for a plugin whose device is simulated itself. What the other plugin says about its
+    adapter, its `Personality` above all, is read with `cuda_morph.plugins.collect`.
+
+    Args:
+        plugin: Name of the plugin to be simulated; it has a personality.
+
+    Example:
+        from cuda_morph.hookspecs import hookimpl
+        from cuda_morph.records import Detection, Simulation
+
+        def load():
+            import mychip_simulator
+            return mychip_simulator.adapter
+
+        @hookimpl
+        def cuda_morph_simulate(plugin):
+            found = Detection(available=True, device_count=1, details={"poses as": plugin})
+            return Simulation(detection=found, load=load)
     """
     raise NotImplementedError

@@ -5,22 +5,21 @@ Whatever goes wrong ends in the plugin's status row and nowhere else.
 
 from __future__ import annotations
 
+import inspect
 import re
 import time
 from dataclasses import field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING
-
-import pluggy
+from typing import TYPE_CHECKING, Any
 
 from cuda_morph import hook_table, hookspecs, records
 from cuda_morph.errors import PluginError
 from cuda_morph.frozen_record import frozen_record
-from cuda_morph.hook_calls import PASS_THROUGH, call_hook, describe
+from cuda_morph.hook_calls import PASS_THROUGH, HookImpl, call_hook, describe
 from cuda_morph.plugin_status import PluginRow, PluginStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from cuda_morph.plugin_listing import Candidate
 
@@ -36,7 +35,7 @@ class LoadedPlugin:
     """A plugin's row and its hook implementations."""
 
     row: PluginRow
-    hooks: Mapping[str, pluggy.HookImpl] = field(default_factory=dict)
+    hooks: Mapping[str, HookImpl] = field(default_factory=dict)
 
 
 def load_candidate(candidate: Candidate) -> LoadedPlugin:
@@ -113,33 +112,53 @@ def _register(row: PluginRow, plugin: object) -> LoadedPlugin:
     return LoadedPlugin(row=row, hooks=MappingProxyType(hooks if usable else {}))
 
 
-def _find_hooks(name: str, plugin: object) -> tuple[dict[str, pluggy.HookImpl], tuple[str, ...]]:
+def _find_hooks(name: str, plugin: object) -> tuple[dict[str, HookImpl], tuple[str, ...]]:
     if isinstance(plugin, type):
         raise PluginError(f"The entry point of plugin {name!r} names a class, not an instance.")
-    # A manager of its own: a registration that fails half-way leaves nothing behind in others.
-    manager = pluggy.PluginManager(hookspecs.PROJECT)
-    manager.add_hookspecs(hookspecs)
-    try:
-        manager.register(plugin, name)
-    except pluggy.PluginValidationError as error:
-        text = str(error).strip().replace("\n", " ")
-        raise PluginError(f"Plugin {name!r} does not fit the specification: {text}") from error
-    hooks: dict[str, pluggy.HookImpl] = {}
+    hooks: dict[str, HookImpl] = {}
     notes: list[str] = []
-    for caller in manager.get_hookcallers(plugin) or ():
-        impls = [impl for impl in caller.get_hookimpls() if impl.plugin is plugin]
-        if not caller.has_spec():
-            notes.append(f"hook {caller.name} is not known to this core and is not called")
-        elif len(impls) != 1 or impls[0].wrapper or impls[0].hookwrapper:
-            raise PluginError(f"Plugin {name!r} must implement hook {caller.name} once, unwrapped.")
-        else:
-            hooks[caller.name] = impls[0]
+    for hook, function, options in _marked(plugin):
+        info = hook_table.HOOKS.get(hook)
+        if info is None:
+            notes.append(f"hook {hook} is not known to this core and is not called")
+            continue
+        if hook in hooks or options.get("wrapper") or options.get("hookwrapper"):
+            raise PluginError(f"Plugin {name!r} must implement hook {hook} once, unwrapped.")
+        argnames = _required_arguments(function)
+        unknown = ", ".join(sorted(set(argnames) - set(info.arguments)))
+        if unknown:
+            raise PluginError(
+                f"Plugin {name!r} does not fit the specification: hook {hook} asks for {unknown}, "
+                f"and is given ({', '.join(info.arguments)})."
+            )
+        hooks[hook] = HookImpl(function=function, argnames=argnames)
     for info in hook_table.HOOKS.values():
         if info.required and info.name not in hooks:
             unmarked = callable(getattr(plugin, info.name, None))
             cause = "is not marked with @hookimpl" if unmarked else "is missing"
             raise PluginError(f"Plugin {name!r}: the required hook {info.name} {cause}.")
     return hooks, tuple(sorted(notes))
+
+
+def _marked(plugin: object) -> Iterator[tuple[str, Callable[..., Any], Mapping[str, object]]]:
+    """Yields the marked functions of a plugin: name of the hook, function, options of the mark."""
+    for attribute in dir(plugin):
+        function = getattr(plugin, attribute, None)
+        if not inspect.isroutine(function):
+            continue
+        options = getattr(function, hookspecs.IMPL_MARK, None)
+        if isinstance(options, dict):
+            yield str(options.get("specname") or attribute), function, options
+
+
+def _required_arguments(function: Callable[..., Any]) -> tuple[str, ...]:
+    """Returns the names of the positional parameters that have no default."""
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return tuple(
+        name
+        for name, parameter in inspect.signature(function).parameters.items()
+        if parameter.kind in kinds and parameter.default is inspect.Parameter.empty
+    )
 
 
 def _broken(row: PluginRow, reason: str, error: BaseException) -> PluginRow:
