@@ -121,6 +121,13 @@ _TABLE = (
         many=False,
     ),
     _hook(
+        hookspecs.cuda_morph_simulate,
+        records.Simulation,
+        called="selection of a simulated backend",
+        vendor_library="may",
+        many=False,
+    ),
+    _hook(
         hookspecs.cuda_morph_execution_backends,
         records.ExecutionBackend,
         called="run of a compiled program",

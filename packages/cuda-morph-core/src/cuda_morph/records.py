@@ -83,8 +83,6 @@ class Backend:
     """Top-level packages that have their own branch for this device and keep the native view."""
     simulated: bool = False
     """True when no hardware stands behind the device."""
-    personalities: tuple[str, ...] = ()
-    """What a simulated device can pose as: ``activate("sim:ascend")`` asks for ``ascend``."""
 
 
 @frozen_record
@@ -307,6 +305,19 @@ class Personality:
     """Builds functions of the adapter module besides the device module, by dotted name below it,
     such as fused attention, with the vendor's conventions. Called once, with torch loaded."""
     source: str = ""
+
+
+@frozen_record
+class Simulation:
+    """A device that answers in place of another plugin's adapter."""
+
+    detection: Detection
+    """Whether it can be had in this process, and why not."""
+    load: Callable[[], object]
+    """Puts the device in the adapter's place, with its device type; returns what stands for the
+    adapter's module. Called at each activation, instead of ``DeviceMapping.init``."""
+    unload: Callable[[], object] | None = None
+    """Takes back what `load` did beyond the device itself; called when the activation ends."""
 
 
 @frozen_record
