@@ -33,9 +33,18 @@ LAYERS = (
     # The contract with plugins, the table of CUDA names, and whose world is seen.
     {"hookspecs", "hook_table", "api_table", "views"},
     {"hook_calls", "plugin_status", "plugin_listing", "plugin_loading", "plugins"},
+    # What authors of plugins may use to write their hooks.
+    {"record_files", "torch_build", "visible_lists", "adapter_detection", "health_checks"},
     # What one device answers, and the plugins that core brings along.
     {"device", "builtin"},
-    {"selection", "interception", "bridges", "ecosystem"},
+    {
+        "selection",
+        "interception",
+        "bridges",
+        "ecosystem",
+        "error_lookup",
+        "error_translation",
+    },
     {
         "activation",
         "manifest",
@@ -100,7 +109,7 @@ def test_imports_flow_one_way(name):
     assert not upward
 
 
-PYTORCH_S_OWN = {"torch_facts": ["xpu"]}
+PYTORCH_S_OWN = {"torch_facts": ["xpu"], "torch_build": ["xpu"]}
 """Device types that PyTorch itself has built in may be named where its facts are kept."""
 
 PROSE = {"note", "replacement"}
