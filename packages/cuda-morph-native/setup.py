@@ -14,6 +14,7 @@ setup(
                 "src/cuda_morph_native/tensor_methods.c",
                 "src/cuda_morph_native/calling_frame.c",
                 "src/cuda_morph_native/event_class.c",
+                "src/cuda_morph_native/raised_error.c",
             ],
             depends=["src/cuda_morph_native/native.h", "src/cuda_morph_native/offset_table.h"],
             # A C++ exception raised by the device-string parser passes through our frame.

@@ -2,6 +2,7 @@
 
 `ErrorCode.semantic` and `ErrorRule.semantic` name one of these. The class decides which exception
 of PyTorch a vendor's error becomes, so a program that catches ``torch.OutOfMemoryError`` works.
+Each of those is a `RuntimeError`: what CUDA raises is one too, and programs catch that.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ ACCELERATOR = "torch.AcceleratorError"
 OUT_OF_MEMORY = "torch.OutOfMemoryError"
 DIST = "torch.distributed.DistBackendError"
 UNSUPPORTED = "NotImplementedError"
-VALUE = "ValueError"
 
 
 @frozen_record
@@ -37,8 +37,8 @@ class Semantic:
 _ROWS: tuple[tuple[str, str, str, bool], ...] = (
     ("success", "No failure.", RUNTIME, False),
     ("out_of_memory", "Device memory is exhausted.", OUT_OF_MEMORY, False),
-    ("host_out_of_memory", "Host memory is exhausted.", "MemoryError", False),
-    ("invalid_argument", "An argument is out of range or of the wrong kind.", VALUE, False),
+    ("host_out_of_memory", "Host memory is exhausted.", RUNTIME, False),
+    ("invalid_argument", "An argument is out of range or of the wrong kind.", ACCELERATOR, False),
     ("invalid_handle", "A stream, event or kernel handle is not valid.", ACCELERATOR, False),
     ("invalid_state", "The call does not fit the present state.", ACCELERATOR, False),
     ("invalid_context", "The device context is missing, destroyed or in use.", ACCELERATOR, True),
@@ -50,9 +50,9 @@ _ROWS: tuple[tuple[str, str, str, bool], ...] = (
     ("power", "The device is in a low power state.", ACCELERATOR, False),
     ("driver", "Driver and runtime do not go together.", RUNTIME, False),
     ("unsupported", "The operation is not supported.", UNSUPPORTED, False),
-    ("permission", "The operation is not permitted.", "PermissionError", False),
-    ("file", "A file or shared object is missing.", "FileNotFoundError", False),
-    ("operating_system", "A call to the operating system failed.", "OSError", False),
+    ("permission", "The operation is not permitted.", RUNTIME, False),
+    ("file", "A file or shared object is missing.", RUNTIME, False),
+    ("operating_system", "A call to the operating system failed.", RUNTIME, False),
     ("not_ready", "Work is not finished yet; no failure by itself.", RUNTIME, False),
     ("timeout", "A time limit was exceeded.", ACCELERATOR, True),
     ("launch", "A kernel failed while it ran.", ACCELERATOR, True),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+from typing import cast
+
 from cuda_morph.frozen_record import frozen_record
 
 
@@ -126,3 +129,30 @@ class ViewError(MorphError):
     """The requested view cannot be given honestly on this tier."""
 
     code = "CM-E13"
+
+
+def translate(error: BaseException, backend: str | None = None) -> BaseException:
+    """Gives the exception of PyTorch that stands for a vendor's failure.
+
+    While a backend is active the compiled tier does this by itself for errors that PyTorch raises.
+
+    Args:
+        error: What the vendor's software raised.
+        backend: Plugin whose codes count; ``None``: all that are installed.
+
+    Returns:
+        A new exception with the vendor's text, code, meaning and remedy, whose ``__cause__`` is
+        `error`; or `error` itself when nothing is known about it.
+
+    Raises:
+        UnknownBackendError: The named plugin is not installed.
+
+    Example:
+        try:
+            step()
+        except RuntimeError as error:
+            raise cuda_morph.errors.translate(error) from error
+    """
+    # By name: this module is the lowest, and the codes come from plugins, above it.
+    translation = importlib.import_module("cuda_morph.error_translation")
+    return cast("BaseException", translation.translate(error, backend))

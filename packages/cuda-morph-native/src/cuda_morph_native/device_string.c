@@ -41,7 +41,9 @@ static Intercepted backend_name = {
     .symbols = {"_ZN3c1023get_privateuse1_backendB5cxx11Eb"}, .hook = (void *)hooked_backend_name};
 static Intercepted accelerator = {
     .symbols = {"_ZN2at11accelerator14getAcceleratorEb"}, .hook = (void *)hooked_accelerator};
-static Intercepted *const everything[] = {&constructor, &backend_name, &accelerator, NULL};
+static Intercepted *const own[] = {&constructor, &backend_name, &accelerator, NULL};
+Intercepted *const intercepted_functions[] = {&constructor, &backend_name, &accelerator,
+                                              &error_setter, NULL};
 
 /* What the hooks answer. Written before a slot is, read by any thread. */
 static DeviceConstructor original_constructor;
@@ -103,7 +105,7 @@ static OptionalDeviceType hooked_accelerator(_Bool checked) {
 }
 
 static void unhook_all(void) {
-    for (int i = 0; everything[i]; i++) offset_table_restore(everything[i]);
+    for (int i = 0; own[i]; i++) offset_table_restore(own[i]);
 }
 
 static int hook_all(int mask, int integers) {
@@ -125,7 +127,7 @@ static PyObject *hook_device_strings(PyObject *module, PyObject *args) {
     if (!PyArg_ParseTuple(args, "isp:hook_device_strings", &type, &name, &mask)) return NULL;
     if (strlen(name) >= sizeof target_name)
         return PyErr_Format(PyExc_ValueError, "device type name too long: %s", name);
-    const char *problem = offset_table_scan(everything);
+    const char *problem = offset_table_scan(intercepted_functions);
     if (problem) return refuse(problem);
     original_constructor = (DeviceConstructor)offset_table_symbol("libc10.so", constructor.symbols[0]);
     original_accelerator =

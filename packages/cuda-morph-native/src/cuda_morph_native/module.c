@@ -10,7 +10,7 @@ PyMODINIT_FUNC PyInit__native(void) {
     if (!module) return NULL;
     PyMethodDef *const tables[] = {device_string_functions, device_type_functions,
                                    tensor_functions, calling_frame_functions,
-                                   event_class_functions};
+                                   event_class_functions, raised_error_functions};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         if (PyModule_AddFunctions(module, tables[i]) < 0) {
             Py_DECREF(module);

@@ -35,6 +35,7 @@ extern PyMethodDef device_type_functions[];
 extern PyMethodDef tensor_functions[];
 extern PyMethodDef calling_frame_functions[];
 extern PyMethodDef event_class_functions[];
+extern PyMethodDef raised_error_functions[];
 
 /* True when the Python frame that is running belongs to a package that keeps the native view. */
 int frame_has_native_view(void);

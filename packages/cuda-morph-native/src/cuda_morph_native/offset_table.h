@@ -21,6 +21,10 @@ typedef struct {
     int on;
 } Intercepted;
 
+/* Everything that is intercepted, NULL-terminated: one scan serves all. */
+extern Intercepted *const intercepted_functions[];
+extern Intercepted error_setter;
+
 /* Finds the slots of every function in the NULL-terminated list, in all libraries that are loaded.
  * Returns NULL, or the reason why this cannot be done here. */
 const char *offset_table_scan(Intercepted *const *list);

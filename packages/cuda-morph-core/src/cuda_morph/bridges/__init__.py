@@ -20,6 +20,7 @@ from cuda_morph.bridges import (
     profiler,
     serialization,
     storages,
+    vendor_errors,
 )
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ def apply(context: LayerContext, target: Target) -> None:
     dynamo.apply(context.journal, target)
     library.apply(context.journal, target)
     compile_torchscript.apply(context.journal)
+    vendor_errors.apply(context.journal, context.plugin)
     if target.device_type == "cpu":
         from cuda_morph.bridges import functional_tensor, random_state, record_stream
 
