@@ -13,8 +13,8 @@ from cuda_morph.errors import MorphError
 from cuda_morph_conformance.checks import load_all
 from cuda_morph_conformance.registry import CHECKS
 from cuda_morph_conformance.report_text import render_checklist, render_report
-from cuda_morph_conformance.runner import LIMIT, installed_plugins, run_plugin
-from cuda_morph_conformance.vocabulary import Level
+from cuda_morph_conformance.runner import LIMIT, installed_plugins, keys_of, run_plugin
+from cuda_morph_conformance.vocabulary import VIEWS, Level
 
 _FORMAT = click.option(
     "--format", "style", type=click.Choice(["text", "json"]), default="text", help="Output format."
@@ -44,6 +44,10 @@ def list_checks(level: str | None, style: str) -> None:
 
 @main.command()
 @click.option("--plugin", "plugins", multiple=True, metavar="NAME", help="Plugin; may be repeated.")
+@click.option("--level", type=click.Choice([level.value for level in Level]), help="Up to this.")
+@click.option("--check", "ids", multiple=True, metavar="ID", help="This check; may be repeated.")
+@click.option("-k", "pattern", default="", help="Checks whose id or sentence contains this.")
+@click.option("--view", type=click.Choice(VIEWS), help="Only this view.")
 @click.option("--all", "everything", is_flag=True, help="Every plugin installed here.")
 @click.option(
     "--time-limit",
@@ -53,13 +57,33 @@ def list_checks(level: str | None, style: str) -> None:
     help="Seconds that one check may take.",
 )
 @_FORMAT
-def run(plugins: tuple[str, ...], style: str, time_limit: float, *, everything: bool) -> None:
+def run(
+    plugins: tuple[str, ...],
+    level: str | None,
+    ids: tuple[str, ...],
+    pattern: str,
+    view: str | None,
+    style: str,
+    time_limit: float,
+    *,
+    everything: bool,
+) -> None:
     """Go through the checklist with one or more plugins."""
     if bool(plugins) == everything:
         raise click.UsageError("Name a plugin with --plugin, or use --all.")
     names = installed_plugins() if everything else tuple(dict.fromkeys(plugins))
+    load_all()
+    chosen = [
+        key
+        for check in CHECKS.values()
+        for key in keys_of(check)
+        if (not ids or check.id in ids)
+        and (not level or check.level.rank <= Level(level).rank)
+        and pattern.lower() in f"{check.id} {check.must}".lower()
+        and view in {None, key[1]}
+    ]
     try:
-        reports = [run_plugin(name, limit=time_limit) for name in names]
+        reports = [run_plugin(name, keys=chosen, limit=time_limit) for name in names]
     except MorphError as error:
         click.echo(str(error), err=True)
         raise SystemExit(2) from None

@@ -8,11 +8,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from cuda_morph_conformance.vocabulary import AREAS, VIEWS, Level
+
 if TYPE_CHECKING:
     from cuda_morph_conformance.subject import Subject
-    from cuda_morph_conformance.vocabulary import Level
 
-_ID = re.compile(r"CM-[A-Z]{3,5}-\d{3}")
+_ID = re.compile(r"CM-([A-Z]{2,5})-(\d{3})")
 
 CheckFunction = Callable[["Subject"], None]
 
@@ -43,7 +44,24 @@ class Check:
     """Devices the check needs; 0 for none."""
     fresh: bool
     """True: starts in a process that has done nothing yet."""
+    views: tuple[str, ...]
+    """The views it is made in, one result each; empty: it is made once, and the view is native."""
     run: CheckFunction
+
+    @property
+    def area(self) -> str:
+        """The middle part of the id, a key of `AREAS`."""
+        return self.id.split("-")[1]
+
+    @property
+    def active(self) -> bool:
+        """True when the plugin is activated before the check is called."""
+        return self.level is not Level.LOADS and not self.fresh
+
+    @property
+    def order(self) -> tuple[int, int, str]:
+        """Where it stands in the checklist: by level, then area, then number."""
+        return (self.level.rank, list(AREAS).index(self.area), self.id)
 
 
 CHECKS: dict[str, Check] = {}
@@ -58,19 +76,27 @@ def check(
     since: str,
     devices: int = 0,
     fresh: bool = False,
+    views: tuple[str, ...] | None = None,
 ) -> Callable[[CheckFunction], CheckFunction]:
     """Register the decorated function as a check.
 
     The function takes the `Subject` and returns nothing; it raises `CheckFailed` (see `require`)
     or `NotRun`. Its docstring holds the sentence with the word MUST, and a paragraph ``Fix:``.
 
+    A check above the level ``loads`` is called once per view while the plugin is active in
+    ``subject.view``, together with others in one process: it leaves global state as it found it.
+    A ``fresh`` one has a process of its own, where nothing is active and torch is not imported;
+    it calls ``subject.activate()`` itself.
+
     Args:
         id: Stable name, such as ``CM-LOAD-001``; never reused.
         level: The level that the check belongs to.
         requires: Capability ids that the check is about.
         since: Checklist version that introduced it.
-        devices: How many devices it needs.
+        devices: How many devices it needs; with fewer it is not run.
         fresh: Whether it needs a process of its own.
+        views: The views to make it in, ``()`` for one that depends on no view. By default both,
+            and for the level ``loads`` none.
 
     Returns:
         The decorator, which gives the function back unchanged.
@@ -90,8 +116,11 @@ def check(
 
     def register(function: CheckFunction) -> CheckFunction:
         must, fix = _sentences(id, function)
-        if not _ID.fullmatch(id):
+        named = _ID.fullmatch(id)
+        if not named:
             raise ValueError(f"{id!r} is no check id; expected the form CM-LOAD-001")
+        if named[1] not in AREAS:
+            raise ValueError(f"{id}: {named[1]} is no area; there are {', '.join(AREAS)}")
         if id in CHECKS:
             raise ValueError(f"{id} is already the id of {CHECKS[id].run.__name__}")
         CHECKS[id] = Check(
@@ -103,11 +132,20 @@ def check(
             since=since,
             devices=devices,
             fresh=fresh,
+            views=_views(level, views),
             run=function,
         )
         return function
 
     return register
+
+
+def _views(level: Level, views: tuple[str, ...] | None) -> tuple[str, ...]:
+    if views is None:
+        return () if level is Level.LOADS else VIEWS
+    if not set(views) <= set(VIEWS):
+        raise ValueError(f"{views!r}: the views are {', '.join(VIEWS)}")
+    return views
 
 
 def require(condition: object, message: str) -> None:

@@ -49,7 +49,8 @@ def render_checklist(checks: Iterable[Check]) -> str:
 
 def _result_lines(result: Result) -> Iterator[str]:
     check = CHECKS[result.id]
-    yield from _wrap(f"  {result.outcome.value:<8} {result.id}  ", check.must)
+    view = f" [{result.view}]" if result.view else ""
+    yield from _wrap(f"  {result.outcome.value:<8} {result.id}{view}  ", check.must)
     if result.outcome is not Outcome.PASSED:
         yield from _wrap(f"{'why: ':>16}", result.message)
     if result.outcome is Outcome.FAILED:

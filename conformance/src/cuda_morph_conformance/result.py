@@ -6,8 +6,10 @@ import platform
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 
+from cuda_morph.records import Support
+from cuda_morph_conformance.outcomes import judge
 from cuda_morph_conformance.registry import CHECKS
-from cuda_morph_conformance.vocabulary import CHECKLIST, Evidence, Level, Outcome
+from cuda_morph_conformance.vocabulary import CHECKLIST, Evidence, Level, Outcome, Seen
 
 DISTRIBUTION = "cuda-morph-conformance"
 
@@ -17,10 +19,21 @@ class Result:
     """Outcome of one check."""
 
     id: str
-    outcome: Outcome
+    view: str | None = None
+    seen: Seen
     message: str = ""
     """What was seen, when it did not pass."""
     seconds: float = 0.0
+
+    @property
+    def key(self) -> tuple[str, str | None]:
+        """What tells it from every other result of one plugin."""
+        return (self.id, self.view)
+
+    @property
+    def outcome(self) -> Outcome:
+        """What it counts as."""
+        return judge(self.seen, Support.FULL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +101,12 @@ class Report:
             "counts": {outcome.value: self.count(outcome) for outcome in Outcome},
             "environment": self.environment,
             "checks": [
-                {**asdict(result), "level": CHECKS[result.id].level, "must": CHECKS[result.id].must}
+                {
+                    **asdict(result),
+                    "outcome": result.outcome,
+                    "level": CHECKS[result.id].level,
+                    "must": CHECKS[result.id].must,
+                }
                 for result in self.results
             ],
         }

@@ -1,32 +1,39 @@
-"""The examining side: starts processes for one plugin and collects what they wrote."""
+"""The examining side: goes through the checklist with one plugin and collects what was seen."""
 
 from __future__ import annotations
 
-import json
 import os
-import signal
-import subprocess
-import sys
-import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cuda_morph.errors import UnknownBackendError
 from cuda_morph.hookspecs import ENTRY_POINT_GROUP
 from cuda_morph_conformance.checks import load_all
+from cuda_morph_conformance.processes import Event, run_worker
 from cuda_morph_conformance.registry import CHECKS
 from cuda_morph_conformance.result import Identity, Report, Result, describe_environment
-from cuda_morph_conformance.vocabulary import Outcome
-from cuda_morph_conformance.worker import HUNG
+from cuda_morph_conformance.vocabulary import Seen
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from cuda_morph_conformance.registry import Check
 
 LIMIT = 60.0
 """Seconds that one check may take; a check that takes longer has failed."""
+
+Key = tuple[str, str | None]
+"""A check's id, and the view it is made in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Checks that share one process."""
+
+    view: str | None
+    ids: tuple[str, ...]
 
 
 def installed_plugins() -> tuple[str, ...]:
@@ -34,127 +41,162 @@ def installed_plugins() -> tuple[str, ...]:
     return tuple(sorted({entry.name for entry in entry_points(group=ENTRY_POINT_GROUP)}))
 
 
-def run_plugin(name: str, *, limit: float = LIMIT) -> Report:
+def run_plugin(
+    name: str,
+    *,
+    keys: Sequence[Key] | None = None,
+    limit: float = LIMIT,
+    jobs: int | None = None,
+    on_result: Callable[[Result], None] = lambda _: None,
+) -> Report:
     """Go through the checklist with one plugin, in processes of its own.
 
     Args:
         name: Entry-point name of the plugin.
+        keys: What to run; by default everything.
         limit: Seconds that one check may take.
+        jobs: Processes at a time; by default one per core.
+        on_result: Called with each result as it comes.
 
     Returns:
-        The report, with one result per check of the checklist.
+        The report, with one result per check and view.
 
     Raises:
         UnknownBackendError: No installed plugin has the name.
     """
     load_all()
+    entry = find_entry(name)
+    keys = all_keys() if keys is None else keys
+    return Report(
+        identity=_identify(name, entry),
+        results=run_checks(name, keys, limit=limit, jobs=jobs, on_result=on_result),
+        environment=describe_environment(),
+    )
+
+
+def find_entry(name: str) -> EntryPoint:
+    """Find an installed plugin without loading it.
+
+    Args:
+        name: Entry-point name of the plugin.
+
+    Returns:
+        Its entry point.
+
+    Raises:
+        UnknownBackendError: No installed plugin has the name.
+    """
     entries = entry_points(group=ENTRY_POINT_GROUP, name=name)
     if not entries:
         known = ", ".join(installed_plugins()) or "none"
         raise UnknownBackendError(
             f"No plugin is called {name!r}.", hint=f"Installed plugins: {known}."
         )
-    return Report(
-        identity=_identify(name, next(iter(entries))),
-        results=run_checks(name, tuple(CHECKS), limit=limit),
-        environment=describe_environment(),
-    )
+    return next(iter(entries))
 
 
-def run_checks(name: str, ids: Sequence[str], *, limit: float = LIMIT) -> tuple[Result, ...]:
+def all_keys() -> tuple[Key, ...]:
+    """Returns every check of the checklist with every view it is made in."""
+    return tuple(key for check in CHECKS.values() for key in keys_of(check))
+
+
+def keys_of(check: Check) -> tuple[Key, ...]:
+    """Returns the results that one check has.
+
+    Args:
+        check: A check of the checklist.
+    """
+    return tuple((check.id, view) for view in check.views or (None,))
+
+
+def run_checks(
+    name: str,
+    keys: Iterable[Key | str],
+    *,
+    limit: float = LIMIT,
+    jobs: int | None = None,
+    on_result: Callable[[Result], None] = lambda _: None,
+) -> tuple[Result, ...]:
     """Run some checks of the checklist.
 
     Args:
         name: Entry-point name of the plugin.
-        ids: Ids of checks that are registered.
+        keys: Ids of registered checks with their view; an id alone stands for all its views.
         limit: Seconds that one check may take.
+        jobs: Processes at a time; by default one per core.
+        on_result: Called with each result as it comes, from several threads.
 
     Returns:
-        One result per id, in their order, whatever the plugin did to its processes.
+        One result per key, in their order, whatever the plugin did to its processes.
     """
-    results: dict[str, Result] = {}
-    for batch in _batches([CHECKS[check_id] for check_id in ids]):
-        results |= _run_batch(name, batch, limit)
-    return tuple(results[check_id] for check_id in ids)
+    wanted = [
+        key for item in keys for key in (keys_of(CHECKS[item]) if isinstance(item, str) else [item])
+    ]
+    results: dict[Key, Result] = {}
+
+    def keep(result: Result) -> None:
+        results[result.key] = result
+        on_result(result)
+
+    with ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
+        for done in [pool.submit(_run_batch, name, one, limit, keep) for one in batches(wanted)]:
+            done.result()
+    return tuple(results[key] for key in wanted)
+
+
+def batches(keys: Iterable[Key]) -> list[Batch]:
+    """Group checks by the process they can share: the long ones come first.
+
+    Args:
+        keys: Ids of registered checks with their view.
+
+    Returns:
+        Those that are active together per view, ordinary ones together, each fresh one alone.
+    """
+    groups: dict[tuple[str | None, object], list[str]] = {}
+    for check_id, view in keys:
+        check = CHECKS[check_id]
+        groups.setdefault((view, check_id if check.fresh else check.active), []).append(check_id)
+    made = [Batch(view, tuple(ids)) for (view, _), ids in groups.items()]
+    return sorted(made, key=lambda batch: -len(batch.ids))
+
+
+def _run_batch(name: str, batch: Batch, limit: float, keep: Callable[[Result], None]) -> None:
+    """Run checks one after the other; after a crash, go on behind the check that crashed."""
+    pending = batch.ids
+    while pending:
+        done: set[str] = set()
+
+        def step(event: Event, done: set[str] = done) -> None:
+            if event["event"] == "done":
+                done.add(event["id"])
+                keep(_result(event, batch.view))
+
+        ended = run_worker(name, batch.view, pending, limit=limit, on_event=step)
+        started = [event["id"] for event in ended.events if event["event"] == "start"]
+        if not started:
+            reasons = [event["message"] for event in ended.events if event["event"] == "unready"]
+            reason = reasons[0] if reasons else f"did not reach the check: {ended.ending}"
+            for check_id in pending:
+                keep(Result(id=check_id, view=batch.view, seen=Seen.ABSENT, message=reason))
+            return
+        if started[-1] not in done:
+            seen = Result(id=started[-1], view=batch.view, seen=Seen.FAILED, message=ended.ending)
+            keep(seen)
+        pending = pending[pending.index(started[-1]) + 1 :]
+
+
+def _result(event: Event, view: str | None) -> Result:
+    return Result(
+        id=event["id"],
+        view=view,
+        seen=Seen(event["seen"]),
+        message=event["message"],
+        seconds=float(event["seconds"]),
+    )
 
 
 def _identify(name: str, entry: EntryPoint) -> Identity:
     if entry.dist is None:
         return Identity(plugin=name)
     return Identity(plugin=name, dist=entry.dist.name, version=entry.dist.version)
-
-
-def _batches(checks: Sequence[Check]) -> list[list[str]]:
-    """Returns the ids to run per process: all ordinary ones together, each fresh one alone."""
-    together = [check.id for check in checks if not check.fresh]
-    alone = [[check.id] for check in checks if check.fresh]
-    return [together, *alone] if together else alone
-
-
-def _run_batch(name: str, ids: list[str], limit: float) -> dict[str, Result]:
-    """Run checks one after the other; after a crash, go on behind the check that crashed."""
-    results: dict[str, Result] = {}
-    pending = ids
-    while pending:
-        events, ending = _run_process(name, pending, limit)
-        results |= {event["id"]: _result(event) for event in events if event["event"] == "done"}
-        started = [event["id"] for event in events if event["event"] == "start"]
-        if not started:
-            reason = f"the process did not reach the check: {ending}"
-            return results | {
-                check_id: Result(id=check_id, outcome=Outcome.MISSING, message=reason)
-                for check_id in pending
-            }
-        if started[-1] not in results:
-            results[started[-1]] = Result(id=started[-1], outcome=Outcome.FAILED, message=ending)
-        pending = pending[pending.index(started[-1]) + 1 :]
-    return results
-
-
-def _result(event: dict[str, str]) -> Result:
-    return Result(
-        id=event["id"],
-        outcome=Outcome(event["outcome"]),
-        message=event["message"],
-        seconds=float(event["seconds"]),
-    )
-
-
-def _run_process(name: str, ids: list[str], limit: float) -> tuple[list[dict[str, str]], str]:
-    """Returns what one process wrote into its journal, and how it ended."""
-    with tempfile.TemporaryDirectory(prefix="cuda-morph-conformance-") as folder:
-        journal = Path(folder, "journal.jsonl")
-        output = Path(folder, "output.txt")
-        command = [sys.executable, "-m", "cuda_morph_conformance.worker"]
-        with output.open("wb") as stream:
-            process = subprocess.Popen(
-                [*command, name, str(journal), str(limit), *ids],
-                cwd=folder,
-                env=_clean_environment(),
-                stdin=subprocess.DEVNULL,
-                stdout=stream,
-                stderr=subprocess.STDOUT,
-            )
-            try:
-                # The worker's own watchdog comes first; this bound is for a worker that cannot die.
-                process.wait(timeout=(limit + 1) * len(ids) + 30)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-        written = output.read_text(encoding="utf-8", errors="replace")
-        lines = journal.read_text(encoding="utf-8").splitlines() if journal.exists() else []
-        return [json.loads(line) for line in lines], _describe_end(process.returncode, written)
-
-
-def _clean_environment() -> dict[str, str]:
-    """Returns the environment without the user's settings of cuda-morph."""
-    return {key: value for key, value in os.environ.items() if not key.startswith("CUDA_MORPH_")}
-
-
-def _describe_end(code: int, written: str) -> str:
-    if HUNG in written:
-        return "did not end within the time allowed"
-    last = written.strip().splitlines()[-1:] or ["no output"]
-    if code < 0:
-        return f"the process died of {signal.Signals(-code).name}; last line: {last[0]}"
-    return f"the process ended with exit code {code}; last line: {last[0]}"

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.metadata import Distribution, EntryPoint, entry_points
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pluggy
 
 from cuda_morph import hook_table, hookspecs
-from cuda_morph.records import Backend, Detection
+from cuda_morph.capabilities import CAPABILITIES
+from cuda_morph.records import Backend, CapabilityClaim, Detection, Support
 from cuda_morph_conformance.registry import CheckFailed, NotRun
+from cuda_morph_conformance.starting import run_program
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+    from subprocess import CompletedProcess
+
+    from cuda_morph import Activation
+
+SIMULATOR = "sim"
+"""The plugin that can take the personality of another one."""
 
 _ARGUMENTS: dict[str, object] = {"torch_version": None}
 
@@ -24,10 +37,14 @@ class Subject:
 
     Args:
         name: Entry-point name of the plugin.
+        view: The view that the check is about, ``"native"`` or ``"cuda"``.
     """
 
     name: str
+    view: str = "native"
     _answers: dict[str, Any] = field(default_factory=dict)
+    _environment: dict[str, str] = field(default_factory=lambda: dict(os.environ))
+    """As it was before anything was activated."""
 
     @cached_property
     def entries(self) -> tuple[EntryPoint, ...]:
@@ -123,8 +140,94 @@ class Subject:
             raise CheckFailed(f"cuda_morph_detect returned {detection!r}, not a Detection")
         return detection
 
+    @cached_property
+    def backend_name(self) -> str:
+        """What to activate: the plugin, or ``sim:<plugin>`` where only a simulation is possible."""
+        if not self.detection().available and self._personality() is not None:
+            return f"{SIMULATOR}:{self.name}"
+        return self.name
+
+    @property
+    def simulated(self) -> bool:
+        """True when no accelerator stands behind the results."""
+        return self.backend_name != self.name or self.backend().simulated
+
+    @cached_property
+    def claims(self) -> Mapping[str, Support]:
+        """What the plugin says of each capability id; unknown where it says nothing."""
+        hook = "cuda_morph_capabilities"
+        answers = self.call(hook) if self.implements(hook) else ()
+        made = {claim.id: claim.support for claim in answers if isinstance(claim, CapabilityClaim)}
+        return {name: made.get(name, Support.UNKNOWN) for name in CAPABILITIES}
+
+    @property
+    def device_type(self) -> str:
+        """The plugin's own name for its devices, such as ``npu``."""
+        return self.backend().device_type
+
+    @cached_property
+    def device_count(self) -> int:
+        """How many devices there are, or are simulated."""
+        if self.backend_name == self.name:
+            return self.detection().device_count
+        from cuda_morph.plugins import get_plugin
+
+        found = get_plugin(SIMULATOR, detect=True).detection
+        return found.device_count if found else 0
+
+    def activate(self, **options: Any) -> Activation:
+        """Activate the plugin, or its simulation, in the view of this subject.
+
+        Args:
+            **options: Arguments of `cuda_morph.activate`.
+
+        Returns:
+            The manifest, a context manager that deactivates.
+        """
+        import cuda_morph
+
+        return cuda_morph.activate(self.backend_name, **{"view": self.view, **options})
+
+    def run_program(
+        self,
+        source: str | Path,
+        *,
+        args: Sequence[str] = (),
+        env: Mapping[str, str] | None = None,
+        timeout: float = 60,
+        ranks: int = 0,
+        options: Sequence[str] = (),
+        shim: bool = True,
+    ) -> CompletedProcess[str]:
+        """Run a Python program under ``cuda-morph run`` in a process and folder of its own.
+
+        Args:
+            source: The program's text, or the path of its file.
+            args: Its arguments.
+            env: Environment variables to set on top of a clean environment.
+            timeout: Seconds after which it is stopped.
+            ranks: Start that many ranks with torchrun; 0 starts one plain process.
+            options: Further options of ``cuda-morph run``.
+            shim: False runs it with plain Python.
+
+        Returns:
+            The ended process with its output and exit code, which the caller judges.
+
+        Raises:
+            CheckFailed: It did not end in time.
+        """
+        run = ["cuda_morph", "run", "--quiet", "--backend", self.backend_name, "--view", self.view]
+        return run_program(
+            source,
+            launcher=["-m", *run, *options] if shim else [],
+            arguments=args,
+            environment={**self._environment, **(env or {})},
+            timeout=timeout,
+            ranks=ranks,
+        )
+
     def need_device(self) -> None:
-        """Stop the check as not run where the backend cannot be used.
+        """Stop the check as not run where neither the backend nor its simulation can be used.
 
         Raises:
             NotRun: Torch is missing, or the plugin detects no device here.
@@ -134,5 +237,14 @@ class Subject:
         except ImportError as error:
             raise NotRun(f"torch cannot be imported: {error}") from error
         detection = self.detection()
-        if not detection.available:
+        if not detection.available and self.backend_name == self.name:
             raise NotRun(f"the backend cannot be used here: {detection.reason}")
+
+    def _personality(self) -> object:
+        """What a simulation of the plugin goes by, if it has one and a simulator is installed."""
+        hook = "cuda_morph_personality"
+        if self.name == SIMULATOR or not self.implements(hook):
+            return None
+        if not entry_points(group=hookspecs.ENTRY_POINT_GROUP, name=SIMULATOR):
+            return None
+        return self.call(hook)

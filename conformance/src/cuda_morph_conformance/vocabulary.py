@@ -4,8 +4,43 @@ from __future__ import annotations
 
 from enum import Enum
 
-CHECKLIST = "0.1"
-"""Version of the checklist, apart from that of the suite: 0.x may still change its sentences."""
+CHECKLIST = "1.0"
+"""Version of the checklist, apart from those of the suite and of core.
+
+A new check raises the minor; a sentence that asks for something else raises the major.
+"""
+
+AREAS = {
+    "LOAD": "Loading",
+    "DEV": "Devices",
+    "STR": "Device strings",
+    "API": "torch.cuda by name",
+    "MEM": "Memory",
+    "STRM": "Streams",
+    "EVT": "Events",
+    "RNG": "Random numbers",
+    "DTYP": "Data types",
+    "GRAD": "Autograd",
+    "OPT": "Optimizers",
+    "AMP": "Mixed precision",
+    "IO": "Checkpoints and data",
+    "ERR": "Errors",
+    "VIEW": "Views",
+    "PROC": "Processes",
+    "REV": "Reversibility",
+    "OVH": "Overhead",
+    "DIST": "Collectives",
+    "DDP": "Data parallel training",
+    "FSDP": "Sharded training",
+    "ATTN": "Attention",
+    "COMP": "Compilation",
+    "GRPH": "Graphs",
+    "EXT": "Extensions",
+}
+"""What the middle part of a check's id stands for, in the order of reports."""
+
+VIEWS = ("native", "cuda")
+"""Whose names the code sees; see `cuda_morph.activate`."""
 
 
 class Level(str, Enum):
@@ -37,10 +72,28 @@ class Evidence(str, Enum):
     HARDWARE = "hardware"
 
 
+class Seen(str, Enum):
+    """What happened when a check was due, before claims and waivers are looked at."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    """Its sentence did not hold, it raised, it crashed or it did not end."""
+    SKIPPED = "skipped"
+    """It began, and said that it cannot be made here."""
+    ABSENT = "absent"
+    """It never began."""
+
+
 class Outcome(str, Enum):
-    """What became of one check."""
+    """What a check counts as, after claims and waivers; `outcomes.judge` is the rule."""
 
     PASSED = "passed"
     FAILED = "failed"
     MISSING = "missing"
     """It did not run. A check that did not run never counts as passed."""
+    UNSUPPORTED = "unsupported"
+    """It failed, and the plugin says that it does not do this."""
+    UNDERDECLARED = "underdeclared"
+    """It passed although the plugin says that it does not do this."""
+    WAIVED = "waived"
+    """It failed for a reason that a waiver names."""

@@ -1,63 +1,138 @@
 """The examined side: runs checks on one plugin and writes down each step before the next.
 
-Started by `cuda_morph_conformance.runner` as a process of its own. What it has not written when it
-dies did not happen, so a plugin that takes the process down is caught by the line that is absent.
+Started by `cuda_morph_conformance.processes` as a process of its own. What it has not written when
+it dies did not happen, so a plugin that takes the process down is caught by the line that is
+absent.
 """
 
 from __future__ import annotations
 
+import contextlib
 import faulthandler
 import json
+import random
 import sys
 import time
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cuda_morph_conformance.checks import load_all
 from cuda_morph_conformance.registry import CHECKS, CheckFailed, NotRun
 from cuda_morph_conformance.subject import Subject
-from cuda_morph_conformance.vocabulary import Outcome
+from cuda_morph_conformance.vocabulary import Seen
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from contextlib import AbstractContextManager
+    from typing import TextIO
+
     from cuda_morph_conformance.registry import Check
 
 HUNG = "Timeout ("
 """How faulthandler begins the report of a check that did not end."""
 
+SEED = 20260101
 
-def main(arguments: list[str]) -> None:
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """What one worker is asked to do."""
+
+    plugin: str
+    view: str | None
+    """``None`` for checks that are made once, whatever the view."""
+    ids: tuple[str, ...]
+    limit: float
+    """Seconds that one check may take."""
+    journal: str
+    """File that gets a line of JSON for each step."""
+
+    def encode(self) -> str:
+        """Returns the order as one command-line argument."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def decode(cls, text: str) -> Order:
+        """Returns the order that `encode` wrote."""
+        fields = json.loads(text)
+        return cls(**{**fields, "ids": tuple(fields["ids"])})
+
+
+def main(argument: str) -> None:
     """Run checks.
 
     Args:
-        arguments: Plugin name, path of the journal, seconds allowed per check, and check ids.
+        argument: An encoded `Order`.
     """
-    name, journal_path, limit, *ids = arguments
+    order = Order.decode(argument)
     load_all()
-    subject = Subject(name)
-    with Path(journal_path).open("a", encoding="utf-8", buffering=1) as journal:
-        for check_id in ids:
-            journal.write(json.dumps({"event": "start", "id": check_id}) + "\n")
-            # Works even when the plugin holds the interpreter: the watchdog is a C thread.
-            faulthandler.dump_traceback_later(float(limit), exit=True)
-            start = time.perf_counter()
-            outcome, message = _judge(CHECKS[check_id], subject)
-            seconds = round(time.perf_counter() - start, 4)
-            faulthandler.cancel_dump_traceback_later()
-            done = {"event": "done", "id": check_id, "outcome": outcome.value}
-            journal.write(json.dumps({**done, "message": message, "seconds": seconds}) + "\n")
+    # Taken before any code of the plugin runs.
+    checks = [CHECKS[check_id] for check_id in order.ids]
+    subject = Subject(order.plugin, view=order.view or "native")
+    with Path(order.journal).open("a", encoding="utf-8", buffering=1) as journal:
+        try:
+            with _limited(order.limit):
+                surroundings = _surroundings(checks, subject)
+        except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
+            _write(journal, event="unready", message=_describe(error))
+            return
+        with surroundings:
+            for check in checks:
+                _make(check, subject, order.limit, journal)
 
 
-def _judge(check: Check, subject: Subject) -> tuple[Outcome, str]:
+def _surroundings(checks: list[Check], subject: Subject) -> AbstractContextManager[object]:
+    """Activates the plugin where the checks expect that."""
+    if not any(check.active for check in checks):
+        return contextlib.nullcontext()
+    subject.need_device()
+    return subject.activate()
+
+
+def _make(check: Check, subject: Subject, limit: float, journal: TextIO) -> None:
+    _write(journal, event="start", id=check.id)
+    start = time.perf_counter()
+    with _limited(limit):
+        seen, message = _see(check, subject)
+    seconds = round(time.perf_counter() - start, 4)
+    _write(journal, event="done", id=check.id, seen=seen, message=message, seconds=seconds)
+
+
+def _see(check: Check, subject: Subject) -> tuple[Seen, str]:
+    random.seed(SEED)
     try:
+        if check.devices > 1 and subject.device_count < check.devices:
+            raise NotRun(f"it needs {check.devices} devices; here are {subject.device_count}")  # noqa: TRY301 - the same way out as the check's own
         check.run(subject)
     except CheckFailed as failure:
-        return Outcome.FAILED, str(failure)
+        return Seen.FAILED, str(failure)
     except NotRun as reason:
-        return Outcome.MISSING, str(reason)
+        return Seen.SKIPPED, str(reason)
     except BaseException as error:  # noqa: BLE001 - a plugin may raise anything, SystemExit too
-        return Outcome.FAILED, f"raised {error!r}"
-    return Outcome.PASSED, ""
+        return Seen.FAILED, f"raised {_describe(error)}"
+    return Seen.PASSED, ""
+
+
+@contextlib.contextmanager
+def _limited(seconds: float) -> Iterator[None]:
+    # Works even when the plugin holds the interpreter: the watchdog is a C thread.
+    faulthandler.dump_traceback_later(seconds, exit=True)
+    try:
+        yield
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+
+
+def _describe(error: BaseException) -> str:
+    if isinstance(error, CheckFailed | NotRun):
+        return str(error)
+    return f"{type(error).__name__}: {error}"
+
+
+def _write(journal: TextIO, **event: object) -> None:
+    journal.write(json.dumps(event) + "\n")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(sys.argv[1])

@@ -1,20 +1,20 @@
-"""The checklist: one module per subject, read in the order of `MODULES`."""
+"""The checklist: every module of this package is read, and needs no entry in a list."""
 
 from __future__ import annotations
 
+import pkgutil
 from importlib import import_module
 
-MODULES = (
-    "loads_discovery",
-    "loads_import",
-    "loads_records",
-    "loads_detection",
-    "loads_claims",
-    "loads_activation",
-)
+from cuda_morph_conformance.registry import CHECKS
 
 
 def load_all() -> None:
-    """Import every module of checks, which fills the registry."""
-    for module in MODULES:
+    """Import every module of checks, which fills the registry, and put the registry in order.
+
+    The order is that of the checklist: by level, area and number, whatever the files are called.
+    """
+    for module in sorted(item.name for item in pkgutil.iter_modules(__path__)):
         import_module(f"{__name__}.{module}")
+    ordered = sorted(CHECKS.values(), key=lambda check: check.order)
+    CHECKS.clear()
+    CHECKS.update((check.id, check) for check in ordered)

@@ -29,7 +29,7 @@ def activation_gives_a_manifest(subject: Subject) -> None:
     subject.need_device()
     import cuda_morph
 
-    with cuda_morph.activate(subject.name) as activation:
+    with subject.activate() as activation:
         require(cuda_morph.is_active(), "is_active() is false inside the block")
         named = activation.backend.name
         require(named == subject.name, f"activate({subject.name!r}) activated {named!r}")
@@ -47,12 +47,10 @@ def deactivation_restores_torch(subject: Subject) -> None:
     Fix: change torch through ``cuda_morph_patches`` only; core keeps a journal of those.
     """
     subject.need_device()
-    import cuda_morph
-
-    with cuda_morph.activate(subject.name):
+    with subject.activate():
         pass
     before = snapshot()
-    with cuda_morph.activate(subject.name) as activation:
+    with subject.activate() as activation:
         during = snapshot()
     after = snapshot()
     changed = sorted(
@@ -70,12 +68,10 @@ def deactivation_restores_process(subject: Subject) -> None:
     Fix: undo in the plugin what the plugin did, or leave it to core's own hooks.
     """
     subject.need_device()
-    import cuda_morph
-
-    with cuda_morph.activate(subject.name):
+    with subject.activate():
         pass
     before = (dict(os.environ), list(sys.meta_path), list(sys.path))
-    with cuda_morph.activate(subject.name):
+    with subject.activate():
         pass
     after = (dict(os.environ), list(sys.meta_path), list(sys.path))
     for what, old, new in zip(
