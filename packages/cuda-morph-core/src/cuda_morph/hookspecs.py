@@ -483,14 +483,14 @@ def cuda_morph_personality() -> records.Personality | None:
 
 
 @hookspec
-def cuda_morph_simulate(plugin: str) -> records.Simulation | None:
-    """Offer to simulate the device of another plugin, ``activate("<this plugin>:<plugin>")``.
+def cuda_morph_simulate(subject: str) -> records.Simulation | None:
+    """Offer to simulate the device of another plugin: ``activate("sim:mychip")``.
 
     Only for a plugin whose device is simulated itself. What the other plugin says about its
     adapter, its `Personality` above all, is read with `cuda_morph.plugins.collect`.
 
     Args:
-        plugin: Name of the plugin to be simulated; it has a personality.
+        subject: Name of the plugin to be simulated; it has a personality.
 
     Example:
         from cuda_morph.hookspecs import hookimpl
@@ -501,8 +501,8 @@ def cuda_morph_simulate(plugin: str) -> records.Simulation | None:
             return mychip_simulator.adapter
 
         @hookimpl
-        def cuda_morph_simulate(plugin):
-            found = Detection(available=True, device_count=1, details={"poses as": plugin})
+        def cuda_morph_simulate(subject):
+            found = Detection(available=True, device_count=1, details={"poses as": subject})
             return Simulation(detection=found, load=load)
     """
     raise NotImplementedError
