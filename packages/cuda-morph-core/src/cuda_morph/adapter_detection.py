@@ -36,6 +36,7 @@ class Obstacle(str, Enum):
     WRONG_TORCH = "wrong_torch"
     WRONG_BUILD = "wrong_build"
     SLOT_TAKEN = "slot_taken"
+    SHIM_ACTIVE = "shim_active"
     LIBRARY_MISSING = "library_missing"
     IMPORT_FAILED = "import_failed"
     DRIVER_FAILED = "driver_failed"
@@ -53,10 +54,16 @@ class Advice:
     """How the vendor's libraries come onto the loader's path."""
     driver: str
     """How the driver is checked or installed."""
+    shim: str = ""
+    """How the vendor's own layer for CUDA programs is switched off."""
 
 
 def detect_adapter(
-    backend: Backend, advice: Advice, *, required_torch: Callable[[str], str | None]
+    backend: Backend,
+    advice: Advice,
+    *,
+    required_torch: Callable[[str], str | None],
+    shims: tuple[str, ...] = (),
 ) -> Detection:
     """Answers ``cuda_morph_detect`` for a backend with an adapter module. Does not raise.
 
@@ -67,6 +74,8 @@ def detect_adapter(
         advice: The steps to name.
         required_torch: From a version of the adapter, the version of PyTorch it is made for, such
             as ``"2.13"``; ``None`` when the version does not say.
+        shims: Modules that already make CUDA programs run on this accelerator; two such layers
+            cannot share a process.
 
     Returns:
         The number of devices, or what stands in the way.
@@ -82,6 +91,10 @@ def detect_adapter(
         raise
     except BaseException as error:  # noqa: BLE001 - an adapter may raise anything
         return _import_failure(adapter, advice, found, error)
+    active = next((name for name in shims if name in sys.modules), None)
+    if active is not None:
+        text = f"{active} is active in this process and does the same as cuda-morph."
+        return refusal(Obstacle.SHIM_ACTIVE, text, advice.shim, found)
     return count_devices(backend, advice, found)
 
 
@@ -110,9 +123,10 @@ def count_devices(backend: Backend, advice: Advice, found: dict[str, str]) -> De
         text = f"No device is found and {backend.smi} is not on PATH: is the driver installed?"
         return refusal(Obstacle.DRIVER_MISSING, text, advice.driver, found)
     variable = backend.visible_devices_env
-    hidden = f" {variable}={os.environ[variable]!r}" if variable and variable in os.environ else ""
-    text = f"The driver is there and no device is usable.{hidden and f' Set is{hidden}.'}"
-    step = f"Change {variable}." if hidden else advice.driver
+    text, step = "The driver is there and no device is usable.", advice.driver
+    if variable and variable in os.environ:
+        text = f"No device is usable with {variable}={os.environ[variable]!r}."
+        step = f"Change {variable}."
     return refusal(Obstacle.NO_DEVICE, text, step, found)
 
 

@@ -132,12 +132,14 @@ def variables_agree(
     groups: tuple[tuple[str, ...], ...],
     *,
     fix: str,
+    even_if_equal: bool = False,
 ) -> HealthCheck:
     """Checks that of variables for the same thing one is set, or all to the same.
 
     Args:
         id: Of the check.
         groups: Names of variables that the runtime does not take together.
+        even_if_equal: The runtime refuses two of them even with the same value.
         fix: What to do otherwise.
 
     Returns:
@@ -147,7 +149,7 @@ def variables_agree(
     def run() -> CheckResult:
         for group in groups:
             found = {name: os.environ[name] for name in group if name in os.environ}
-            if len(set(found.values())) > 1:
+            if len(found if even_if_equal else set(found.values())) > 1:
                 text = ", ".join(f"{name}={value!r}" for name, value in found.items())
                 return CheckResult(ok=False, message=f"set at once: {text}", details=found)
         return CheckResult(ok=True, message="no conflict")

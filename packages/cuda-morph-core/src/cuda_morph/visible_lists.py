@@ -43,7 +43,7 @@ def ascending_integers(text: str) -> str:
         return problem
     numbers = [int(item) for item in _items(text)]
     if any(later <= earlier for earlier, later in pairwise(numbers)):
-        return "The numbers do not ascend, so no device is visible."
+        return "The numbers do not rise, so no device is visible."
     return ""
 
 
