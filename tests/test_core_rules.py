@@ -29,6 +29,7 @@ LAYERS = (
         "patching",
         "torch_facts",
         "import_watch",
+        "adapter",
     },
     # The contract with plugins, the table of CUDA names, and whose world is seen.
     {"hookspecs", "hook_table", "api_table", "views"},
@@ -39,6 +40,7 @@ LAYERS = (
     {"device", "builtin"},
     {
         "selection",
+        "simulation",
         "interception",
         "bridges",
         "ecosystem",

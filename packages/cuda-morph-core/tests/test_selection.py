@@ -246,26 +246,6 @@ def test_fallback_must_be_known(site: FakeSite, fallback: object) -> None:
         select_backend("cpu", fallback=fallback)
 
 
-@pytest.mark.parametrize("request_", ["plain:ascend", "plain:", "cuda:0", "cpu:x"])
-def test_personality_that_is_not_declared(site: FakeSite, request_: str) -> None:
-    add(site, "plain")
-    with pytest.raises(SettingError, match="has no personality"):
-        select_backend(request_)
-
-
-def test_personality_of_an_unknown_plugin(site: FakeSite) -> None:
-    with pytest.raises(UnknownBackendError):
-        select_backend("simm:ascend")
-
-
-def test_declared_personality(site: FakeSite) -> None:
-    add(site, "pose", more="personalities=('chip', 'card')")
-    assert select_backend("pose:card").personality == "card"
-    assert select_backend("pose").personality is None
-    with pytest.raises(SettingError, match=r"(?s)'chap'.*pose:chip, pose:card"):
-        select_backend("pose:chap")
-
-
 def test_strict_mode_refuses_to_choose_beside_a_broken_plugin(
     site: FakeSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:

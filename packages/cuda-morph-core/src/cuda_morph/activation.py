@@ -8,9 +8,10 @@ import logging
 import os
 import sys
 import threading
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from cuda_morph import environment
+from cuda_morph import adapter, environment
 from cuda_morph.errors import (
     ActivationError,
     AlreadyActiveError,
@@ -51,7 +52,8 @@ def activate(
     was changed is put back before the error is raised.
 
     Args:
-        backend: Plugin name, e.g. ``"sim"``. ``None``: ``CUDA_MORPH_BACKEND``, else the only
+        backend: Plugin name, e.g. ``"sim"``, or ``"sim:mychip"`` for the plugin ``mychip`` on a
+            simulation of its device. ``None``: ``CUDA_MORPH_BACKEND``, else the only
             available accelerator, else the fallback.
         view: ``"native"`` (devices show as the vendor's) or ``"cuda"`` (code sees a CUDA
             machine). ``None``: ``CUDA_MORPH_VIEW``, else native.
@@ -196,7 +198,7 @@ def _build(
     from cuda_morph.interception.choice import apply_best_tier
 
     backend = selection.backend
-    mapping = device_mapping(selection.plugin)
+    mapping = _device_mapping(selection)
     runtime = _runtime(selection, mapping, journal)
     policy = ViewPolicy(view, mapping.target, backend.native_libraries)
     target = _target(mapping, policy)
@@ -216,7 +218,7 @@ def _build(
     recorder = _started_recorder(usage, journal, target, choice.tier.name)
     return Activation(
         backend=backend,
-        requested=_requested(selection),
+        requested=selection.requested,
         view=view,
         tier=choice.tier.name,
         device_count=runtime.device_count(),
@@ -230,9 +232,11 @@ def _build(
     )
 
 
-def _requested(selection: Selection) -> str:
-    personality = f":{selection.personality}" if selection.personality else ""
-    return selection.plugin + personality
+def _device_mapping(selection: Selection) -> DeviceMapping:
+    """Returns the plugin's mapping; its adapter is not loaded where the device is simulated."""
+    mapping = device_mapping(selection.plugin)
+    simulation = selection.simulation
+    return mapping if simulation is None else replace(mapping, init=simulation.load)
 
 
 def _started_recorder(
@@ -260,8 +264,12 @@ def _runtime(selection: Selection, mapping: DeviceMapping, journal: Journal) -> 
     from cuda_morph.bridges import environment_map
 
     environment_map.apply(journal, selection.backend, selection.plugin)
-    if mapping.init is not None:
-        mapping.init()
+    simulation = selection.simulation
+    if simulation is not None and simulation.unload is not None:
+        journal.on_rollback(simulation.unload)
+    loaded = mapping.init() if mapping.init is not None else None
+    simulated = None if simulation is None else loaded
+    journal.on_rollback(adapter.provide(selection.backend.adapter_module, simulated))
     if mapping.runtime is not None:
         return mapping.runtime()
     from cuda_morph.device.accelerator import AcceleratorRuntime

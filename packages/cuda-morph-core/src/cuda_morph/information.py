@@ -22,6 +22,8 @@ class Info:
     torch_tested: bool
     active: bool
     backend: str | None = None
+    requested: str | None = None
+    """What `activate` would be given to get the same, e.g. ``sim:mychip``."""
     device_type: str | None = None
     simulated: bool | None = None
     view: str | None = None
@@ -70,6 +72,7 @@ def info() -> Info:
     return Info(
         **common,
         backend=activation.backend.name,
+        requested=activation.requested,
         device_type=activation.backend.device_type,
         simulated=activation.backend.simulated,
         view=activation.view,

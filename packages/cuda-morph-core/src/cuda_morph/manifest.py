@@ -36,7 +36,7 @@ class Activation:
 
     backend: Backend
     requested: str
-    """What `activate` would be given to get the same: plugin name, with personality if any."""
+    """What `activate` would be given to get the same: plugin name, after the simulator's if any."""
     view: str
     tier: str
     device_count: int = 0
@@ -91,6 +91,7 @@ class Activation:
         """Returns the manifest in JSON-ready form."""
         return {
             "backend": self.backend.name,
+            "requested": self.requested,
             "display_name": self.backend.display_name,
             "device_type": self.backend.device_type,
             "simulated": self.backend.simulated,

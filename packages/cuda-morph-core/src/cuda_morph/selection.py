@@ -1,7 +1,8 @@
 """Choosing the one backend of this process, and saying why.
 
 Order: the caller's argument, ``CUDA_MORPH_BACKEND``, the only available accelerator, PyTorch's own
-CUDA (left alone), a simulated device, the CPU with a warning.
+CUDA (left alone), a simulated device, the CPU with a warning. A simulation of another plugin's
+device, ``sim:mychip``, is chosen by name only.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import types
 from typing import TYPE_CHECKING
 
-from cuda_morph import environment, plugins
+from cuda_morph import environment, plugins, simulation
 from cuda_morph.builtin import cuda as native_cuda
 from cuda_morph.errors import (
     AmbiguousBackendError,
@@ -21,7 +22,7 @@ from cuda_morph.errors import (
 )
 from cuda_morph.frozen_record import frozen_record
 from cuda_morph.plugin_status import FAULTY, USABLE, PluginRow, PluginStatus
-from cuda_morph.records import Backend, Detection
+from cuda_morph.records import Backend, Detection, Simulation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -44,8 +45,15 @@ class Selection:
     """Why this one, in words."""
     warnings: tuple[str, ...] = ()
     """What the user should see once."""
-    personality: str | None = None
-    """The part after the colon of a request such as ``sim:ascend``."""
+    simulator: str | None = None
+    """Name of the plugin that simulates the device: the part before the colon of ``sim:mychip``."""
+    simulation: Simulation | None = None
+    """The device it offers."""
+
+    @property
+    def requested(self) -> str:
+        """What `activate` would be given to get the same."""
+        return f"{self.simulator}:{self.plugin}" if self.simulator else self.plugin
 
     @property
     def passthrough(self) -> bool:
@@ -57,7 +65,7 @@ def select_backend(requested: str | None = None, *, fallback: str = "cpu") -> Se
     """Chooses the backend.
 
     Args:
-        requested: Name of a plugin, ``cuda``, or ``name:personality``. ``None``: the environment,
+        requested: Name of a plugin, ``cuda``, or ``simulator:plugin``. ``None``: the environment,
             else what is there.
         fallback: Without any accelerator, ``"cpu"`` chooses the CPU and ``"error"`` raises.
 
@@ -116,26 +124,63 @@ def _named(requested: str, why: str) -> Selection:
         raise SettingError(
             f"backend={requested!r} is not the name of a backend.", hint=_SEE_PLUGINS
         )
-    name, colon, personality = requested.strip().partition(":")
+    name, subject = simulation.split_request(requested)
+    if subject is not None:
+        return _simulated(name, subject, why)
     if name == native_cuda.NAME:
-        _check_personality(native_cuda.BACKEND, colon, personality)
         return _passthrough(why)
     row = plugins.get_plugin(name)
-    if row.status in USABLE and row.backend is not None:
-        _check_personality(row.backend, colon, personality)
+    if row.status in USABLE:
         row = plugins.get_plugin(name, detect=True)
     if row.status is not PluginStatus.READY:
         raise _refusal(row)
-    return _selection(row, why, plugins.unmatched_names(), personality or None)
+    return _selection(row, why, plugins.unmatched_names())
 
 
-def _check_personality(backend: Backend, colon: str, personality: str) -> None:
-    if colon and personality not in backend.personalities:
-        known = ", ".join(f"{backend.name}:{item}" for item in backend.personalities)
+def check_request(requested: str) -> None:
+    """Refuses a backend that is not installed or cannot be used, without asking for its device.
+
+    Args:
+        requested: Name of a plugin, ``cuda``, or ``simulator:plugin``.
+
+    Raises:
+        MorphError: It cannot be what was meant; the message says what can.
+    """
+    name, subject = simulation.split_request(requested)
+    if name != native_cuda.NAME or subject is not None:
+        _check_names(name, subject)
+
+
+def _check_names(name: str, subject: str | None) -> PluginRow:
+    """Returns the row of the plugin whose hooks are to be used."""
+    if name == native_cuda.NAME:
         raise SettingError(
-            f"Backend {backend.name!r} has no personality {personality!r}.",
-            hint=f"Use {backend.name!r}{f' or one of: {known}' if known else ''}.",
+            f"PyTorch's own CUDA does not simulate other backends; got '{name}:{subject}'.",
+            hint=f"Use {name!r} alone.",
         )
+    rows = [plugins.get_plugin(name)]
+    if subject is not None:
+        rows.append(simulation.check(name, subject))
+    for row in rows:
+        if row.status not in USABLE:
+            raise _refusal(row)
+    return rows[-1]
+
+
+def _simulated(simulator: str, subject: str, why: str) -> Selection:
+    row = _check_names(simulator, subject)
+    if row.backend is None:
+        raise PluginError(f"Plugin {row.name!r} was not loaded.", hint=_SEE_PLUGINS)
+    backend, found = simulation.simulate(simulator, row.backend)
+    return Selection(
+        backend=backend,
+        plugin=row.name,
+        detection=found.detection,
+        reason=f"{why}; {simulator!r} simulates it ({_devices(found.detection)})",
+        warnings=plugins.unmatched_names(),
+        simulator=simulator,
+        simulation=found,
+    )
 
 
 def _refusal(row: PluginRow) -> Exception:
@@ -239,9 +284,7 @@ def _passthrough(why: str, warnings: tuple[str, ...] = ()) -> Selection:
     )
 
 
-def _selection(
-    row: PluginRow, why: str, warnings: tuple[str, ...], personality: str | None = None
-) -> Selection:
+def _selection(row: PluginRow, why: str, warnings: tuple[str, ...]) -> Selection:
     if row.backend is None or row.detection is None:
         raise PluginError(f"Plugin {row.name!r} was not asked for its device.", hint=_SEE_PLUGINS)
     return Selection(
@@ -250,7 +293,6 @@ def _selection(
         detection=row.detection,
         reason=f"{why} ({_devices(row.detection)})",
         warnings=warnings,
-        personality=personality,
     )
 
 

@@ -10,6 +10,7 @@ from cuda_morph.launcher import trace_table
 
 if TYPE_CHECKING:
     from cuda_morph.launcher.outcome import Outcome
+    from cuda_morph.manifest import Activation
 
 _ROWS_SHOWN = 20
 
@@ -31,6 +32,15 @@ def say(text: str) -> None:
         return
 
 
+def simulation_banner(activation: Activation) -> str:
+    """Returns the line that keeps a simulated vendor's device from being taken for a real one."""
+    name = activation.backend.display_name
+    return (
+        f"cuda-morph: SIMULATED {name} ({activation.requested}): no {name} hardware or software "
+        "is used; nothing here is a result of it"
+    )
+
+
 def color_system() -> Literal["auto"] | None:
     """Returns rich's setting for colours and styles; ``NO_COLOR`` switches both off."""
     return None if os.environ.get("NO_COLOR") else "auto"
@@ -47,7 +57,7 @@ def facts(outcome: Outcome) -> list[tuple[str, str]]:
     limits = [("limit", text) for text in activation.limits]
     return [
         *lines,
-        ("backend", f"{backend.name} ({backend.display_name})"),
+        ("backend", f"{activation.requested} ({backend.display_name})"),
         ("simulated", "yes: no hardware was used" if backend.simulated else "no"),
         ("view", activation.view),
         ("tier", activation.tier),

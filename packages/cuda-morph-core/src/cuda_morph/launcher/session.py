@@ -156,6 +156,9 @@ class Session:
         return asked or closing.is_terminal(sys.stderr)
 
     def _announce(self, activation: Activation) -> None:
+        if activation.backend.simulated and activation.requested != activation.backend.name:
+            # Also in a quiet run: under the vendor's names it could be taken for a real one.
+            closing.say(closing.simulation_banner(activation))
         if self.quiet:
             return
         closing.say(activation.summary())
@@ -228,9 +231,6 @@ def _check_backend(backend: str | None) -> None:
         return
     if not backend.strip():
         raise SettingError("--backend needs a name.", hint="cuda-morph plugins lists them.")
-    from cuda_morph import plugins
-    from cuda_morph.builtin.cuda import NAME as REAL_CUDA
+    from cuda_morph.selection import check_request
 
-    name = backend.partition(":")[0]
-    if name != REAL_CUDA:
-        plugins.collect("cuda_morph_backend", plugin=name)
+    check_request(backend)
