@@ -5,6 +5,7 @@ Usage: python run_rows.py BACKEND VIEW REPORT
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import json
 import os
@@ -24,7 +25,7 @@ from world import World, raises
 
 import cuda_morph
 from cuda_morph import api_table
-from cuda_morph.device.stubs import StubWarning
+from cuda_morph.device.treatments import StubWarning
 from cuda_morph.records import Treatment
 
 BACKEND, VIEW, REPORT = sys.argv[1:]
@@ -87,11 +88,21 @@ def required(call):
     return [1 for item in parameters if item.kind in kinds and item.default is item.empty]
 
 
+def check_sum(backend):
+    """Late imported functions are answered like early imported ones."""
+    total = torch.cuda.comm.reduce_add([torch.ones(2, device="cuda:0")] * 2, 0)
+    assert total.tolist() == [2, 2], backend
+
+
 JUDGES = {Treatment.STUB: announced, Treatment.REFUSE: refused}
 
 
 def main():
     problems = {}
+    with cuda_morph.activate(BACKEND, view=VIEW):
+        # The one module of torch.cuda that programs import themselves, here while active.
+        importlib.import_module("torch.cuda.comm")
+        check_sum(BACKEND)
     for row in api_table.load():
         # Each row in an activation of its own: a stub's notice is due once per activation.
         with cuda_morph.activate(BACKEND, view=VIEW) as activation:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import torch  # noqa: TID253 - loaded at activation only, when torch already is
 
-from cuda_morph.device.properties import CudaDeviceProperties
 from cuda_morph.errors import BackendUnavailableError
 
 if TYPE_CHECKING:
@@ -107,6 +106,8 @@ class AcceleratorRuntime:
 
     def properties(self, index: int) -> Any:
         """See `DeviceRuntime.properties`."""
+        from cuda_morph.device.properties import CudaDeviceProperties
+
         own = getattr(self.module, "get_device_properties", None)
         source = own(index) if own is not None else None
         major, minor = self.compute_capability

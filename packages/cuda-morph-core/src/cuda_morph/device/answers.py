@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from cuda_morph.errors import RefusedError
-
 if TYPE_CHECKING:
     from cuda_morph.device.protocol import DeviceArgument, DeviceRuntime
     from cuda_morph.records import Backend
@@ -142,22 +140,3 @@ def device_index(
     raise ValueError(
         f"Expected a torch.device with a specified index or an integer, but got:{device}"
     )
-
-
-def refusal(name: str, reason: str, replacement: str, backend: Backend) -> Answer:
-    """Returns a function that raises `RefusedError` whenever it is called.
-
-    Args:
-        name: The CUDA name that is refused.
-        reason: Why there is no honest answer.
-        replacement: What to use instead.
-        backend: The active backend, named in the message.
-    """
-
-    def refuse(*_args: Any, **_kwargs: Any) -> Any:
-        raise RefusedError(
-            f"{name} is refused on backend {backend.name!r}. {reason}",
-            hint=f"Use {replacement} instead." if replacement else "",
-        )
-
-    return refuse

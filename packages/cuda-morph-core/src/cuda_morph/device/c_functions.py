@@ -9,11 +9,11 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from cuda_morph.device import memory_history, tuning
+from cuda_morph.device import inert
 
 if TYPE_CHECKING:
     from cuda_morph.device.protocol import DeviceRuntime
-    from cuda_morph.device.stubs import Notices
+    from cuda_morph.device.treatments import Notices
 
 Functions = dict[str, Callable[..., Any]]
 
@@ -28,8 +28,7 @@ def c_functions(runtime: DeviceRuntime) -> Functions:
         **_stream_functions(runtime),
         **_memory_functions(runtime),
         **_setting_functions(),
-        **memory_history.c_functions(runtime),
-        **tuning.c_functions(),
+        **inert.c_functions(runtime),
     }
 
 

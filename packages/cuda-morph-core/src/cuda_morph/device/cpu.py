@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch  # noqa: TID253 - loaded at activation only, when torch already is
 
-from cuda_morph.device import host_memory, host_stream
-from cuda_morph.device.properties import CudaDeviceProperties
+from cuda_morph.device import host_stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from cuda_morph.device.protocol import DeviceArgument
+
+_STATUS = Path("/proc/self/status")
+_MEMINFO = Path("/proc/meminfo")
+_CLEAR_REFS = Path("/proc/self/clear_refs")
+_RESET_PEAK = "5"  # proc(5): resets the peak resident set size
 
 
 class CpuRuntime:
@@ -84,7 +89,7 @@ class CpuRuntime:
     def memory_stats(self, index: int) -> Mapping[str, int]:
         """See `DeviceRuntime.memory_stats`."""
         self._check(index)
-        current, peak = host_memory.resident_bytes(), host_memory.peak_resident_bytes()
+        current, peak = _resident_bytes(), _peak_resident_bytes()
         return {
             f"{kind}_bytes.all.{moment}": value
             for kind in ("allocated", "reserved", "active")
@@ -95,7 +100,7 @@ class CpuRuntime:
         """See `DeviceRuntime.memory_reader`."""
         del kind
         peak = moment == "peak"
-        figure = host_memory.peak_resident_bytes if peak else host_memory.resident_bytes
+        figure = _peak_resident_bytes if peak else _resident_bytes
 
         def read(device: DeviceArgument) -> int:
             self.index_of(device)
@@ -106,7 +111,7 @@ class CpuRuntime:
     def reset_peak_memory(self, device: DeviceArgument = None) -> None:
         """See `DeviceRuntime.reset_peak_memory`."""
         self.index_of(device)
-        host_memory.reset_peak_resident_bytes()
+        _reset_peak_resident_bytes()
 
     def reset_accumulated_memory(self, device: DeviceArgument = None) -> None:
         """See `DeviceRuntime.reset_accumulated_memory`."""
@@ -115,13 +120,15 @@ class CpuRuntime:
     def memory_info(self, device: DeviceArgument = None) -> tuple[int, int]:
         """See `DeviceRuntime.memory_info`."""
         self.index_of(device)
-        return host_memory.available_and_total_bytes()
+        return _available_and_total_bytes()
 
     def empty_cache(self) -> None:
         """See `DeviceRuntime.empty_cache`."""
 
     def properties(self, index: int) -> Any:
         """See `DeviceRuntime.properties`."""
+        from cuda_morph.device.properties import CudaDeviceProperties
+
         self._check(index)
         major, minor = self.compute_capability
         return CudaDeviceProperties(
@@ -129,7 +136,7 @@ class CpuRuntime:
             name="CPU (cuda-morph fallback)",
             major=major,
             minor=minor,
-            total_memory=host_memory.available_and_total_bytes()[1],
+            total_memory=_available_and_total_bytes()[1],
             multi_processor_count=os.cpu_count() or 1,
             is_integrated=1,
         )
@@ -145,3 +152,44 @@ class CpuRuntime:
     def autocast_dtypes(self) -> list[Any]:
         """See `DeviceRuntime.autocast_dtypes`."""
         return [torch.bfloat16, torch.float16]
+
+
+def _kilobytes(path: Path, field: str) -> int:
+    try:
+        for line in path.read_text().splitlines():
+            if line.startswith(field):
+                return int(line.split()[1]) * 1024
+    except (OSError, ValueError, IndexError):
+        return 0
+    return 0
+
+
+def _resident_bytes() -> int:
+    """Returns the resident set size of this process in bytes; 0 where it cannot be read."""
+    return _kilobytes(_STATUS, "VmRSS:")
+
+
+def _peak_resident_bytes() -> int:
+    """Returns the largest resident set size since the last reset, in bytes."""
+    peak = _kilobytes(_STATUS, "VmHWM:")
+    if peak:
+        return peak
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def _reset_peak_resident_bytes() -> None:
+    """Restarts the peak from the present size, where the kernel allows it."""
+    try:
+        _CLEAR_REFS.write_text(_RESET_PEAK)
+    except OSError:
+        return
+
+
+def _available_and_total_bytes() -> tuple[int, int]:
+    """Returns the machine's available and total memory in bytes."""
+    total = _kilobytes(_MEMINFO, "MemTotal:")
+    if not total:
+        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return _kilobytes(_MEMINFO, "MemAvailable:"), total

@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import torch  # noqa: TID253 - loaded at activation only, when torch already is
 import torch.cuda.amp  # noqa: TID253
-import torch.cuda.comm  # noqa: TID253
 
 from cuda_morph import api_table
-from cuda_morph.device import c_functions, comm, legacy_types, refusals, stubs
-from cuda_morph.device.answers import answers, refusal
-from cuda_morph.device.lazy_calls import run_queued_calls
-from cuda_morph.device.nvtx import NvtxRanges
+from cuda_morph.device import c_functions, legacy_types, on_demand, treatments
+from cuda_morph.device.answers import answers
+from cuda_morph.device.treatments import refusal
 from cuda_morph.frozen_record import frozen_record
 from cuda_morph.records import Treatment
 
@@ -24,7 +22,7 @@ if TYPE_CHECKING:
     from cuda_morph.api_table import ApiRow
     from cuda_morph.device.answers import Answer
     from cuda_morph.device.protocol import DeviceRuntime
-    from cuda_morph.device.stubs import Notices
+    from cuda_morph.device.treatments import Notices
     from cuda_morph.patching import Journal
     from cuda_morph.records import Backend
     from cuda_morph.views import ViewPolicy
@@ -50,16 +48,15 @@ def apply(context: LayerContext) -> tuple[ApiRow, ...]:
     Raises:
         Exception: Whatever goes wrong; the caller rolls the journal back.
     """
-    notices = stubs.Notices()
+    notices = treatments.Notices()
     _supply_c_functions(context, notices)
     _supply_state(context, notices)
     _redirect_functions(context)
     _refuse_names(context)
     _refuse_cuda_source(context)
-    if context.runtime.device_type == "cpu":
-        context.journal.redirect_function(torch.cuda.comm.reduce_add, comm.reduce_add)
+    on_demand.apply(context.journal, context.runtime)
     legacy_types.apply(context.journal)
-    run_queued_calls()
+    _run_queued_calls()
     return api_table.load()
 
 
@@ -69,7 +66,7 @@ def _supply_c_functions(context: LayerContext, notices: Notices) -> None:
     for name, function in c_functions.c_functions(context.runtime).items():
         row = rows.get(f"torch._C.{name}")
         if row is not None and row.treatment is Treatment.STUB:
-            function = stubs.stub(stubs.public_name(name), row.note, function, notices)  # noqa: PLW2901
+            function = treatments.stub(treatments.public_name(name), row.note, function, notices)  # noqa: PLW2901
         supplied[name] = context.count_calls(f"torch._C.{name}", function)
     for row in api_table.rows_answered_by("refuse"):
         if row.name.startswith("torch._C."):
@@ -84,7 +81,7 @@ def _supply_c_functions(context: LayerContext, notices: Notices) -> None:
 
 def _refused_c_name(context: LayerContext, row: ApiRow) -> Answer:
     if row.kind == "class":
-        return refusals.refused_class(context, row)
+        return treatments.refused_class(context, row)
     refuse = refusal(row.name, row.note, row.replacement, context.backend)
     return context.count_calls(row.name, refuse)
 
@@ -115,8 +112,6 @@ def _supply_state(context: LayerContext, notices: Notices) -> None:
         for module in (torch.cuda.graphs, torch.cuda.memory, torch.cuda.green_contexts):
             if name in vars(module):
                 journal.set_attribute(module, name, state[name])
-    journal.set_attribute(torch.cuda.nvtx, "_nvtx", NvtxRanges())
-    journal.update_mapping(vars(torch._C), comm.c_functions(runtime))
     _early_stream_classes(context)
     for owner, name, value in _HANDLES:
         if not hasattr(owner, name):
@@ -221,7 +216,7 @@ def _refuse_names(context: LayerContext) -> None:
                 continue
             done.add(id(target))
             if isinstance(target, type):
-                refusals.refuse_class(context, target, row)
+                treatments.refuse_class(context, target, row)
             else:
                 refuse = refusal(row.name, row.note, row.replacement, context.backend)
                 counted = context.count_calls(row.name, refuse)
@@ -233,3 +228,25 @@ def _refuse_cuda_source(context: LayerContext) -> None:
     row = api_table.by_name()["torch._C._cuda_jiterator_compile_and_launch_kernel"]
     refuse = refusal("torch.cuda.jiterator", row.note, row.replacement, context.backend)
     context.journal.redirect_function(torch.cuda.jiterator._JittedFunction.__call__, refuse)
+
+
+_TORCH_OWN = frozenset({"_check_capability", "_check_cubins", "_register_triton_kernels"})
+"""What torch.cuda queues for itself; none of it concerns another vendor's device."""
+
+_calls_done: list[Any] = []
+"""Kept for the life of the process, as PyTorch's own list is."""
+
+
+def _run_queued_calls() -> None:
+    """Runs calls that were queued until CUDA initialises and have not run yet in this process.
+
+    Seeds set before activation are among them. PyTorch runs them when CUDA initialises, once per
+    process; seeds come last, as there.
+    """
+    tracker = torch.cuda._lazy_seed_tracker
+    queued = [*torch.cuda._queued_calls, *(call for call in tracker.get_calls() if call)]
+    for call, _traceback in queued:
+        if getattr(call, "__name__", "") in _TORCH_OWN or any(call is seen for seen in _calls_done):
+            continue
+        _calls_done.append(call)
+        call()
