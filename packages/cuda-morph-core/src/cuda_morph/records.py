@@ -143,16 +143,67 @@ class CollectiveBackend:
     replaces: tuple[str, ...] = ("nccl",)
     device_types: tuple[str, ...] = ()
     create: Callable[..., object] | None = None
-    """Process-group factory; ``None``: the vendor's adapter registers the backend itself."""
+    """Called with ``(store, rank, size, timeout)``, returns the backend of a process group;
+    ``None``: the vendor's adapter registers the backend itself."""
     ops: tuple[str, ...] = ()
+    """Collectives (``all_reduce``) and reductions (``sum``, ``avg``) that the library has. Where
+    none of a kind is listed, nothing is known to be missing of that kind."""
     dtypes: tuple[str, ...] = ()
+    """Dtypes that it takes; ``float64:float32`` says that the first travels as the second. Empty:
+    nothing is known to be missing."""
     env_map: Mapping[str, str] = field(default_factory=dict)
     """``NCCL_*`` variable to the vendor's own."""
 
 
 @frozen_record
 class AttentionKernel:
-    """A fused attention implementation and the conventions it speaks."""
+    """A fused attention implementation and the conventions it speaks.
+
+    Core calls ``forward(query, key, value, *, scale, **options)``. In the layout ``bshd`` the
+    tensors are (batch, sequence, heads, dimension), in ``bhsd`` (batch, heads, sequence,
+    dimension); they may be strided views. Core translates to the first of `layouts`, and the
+    output has the same. ``scale`` is always given. Of the options below, core passes those that a
+    call uses, and calls only a kernel that lists the feature of each:
+
+    ===============  ==========================  ================================================
+    feature          keyword                     meaning
+    ===============  ==========================  ================================================
+    ``causal``       ``causal=True``             query i sees keys j <= i + Sk - Sq (bottom right)
+    ``window``       ``window=(left, right)``    i + Sk - Sq - left <= j <= i + Sk - Sq + right;
+                                                 -1 is no limit; with ``causal``, right is 0
+    ``softcap``      ``softcap=c``               scores s become c * tanh(s / c), after scaling
+                                                 and before biases and masks
+    ``alibi``        ``alibi_slopes=tensor``     (batch, heads): slope * abs(i + Sk - Sq - j) is
+                                                 subtracted from the score
+    ``mask``         ``mask=tensor``             boolean, broadcastable to (batch, heads, Sq, Sk),
+                                                 in the kernel's `mask_convention`
+    ``dropout``      ``dropout_p=p``             each probability is dropped with p, the others
+                                                 divided by 1 - p; repeatable under manual_seed
+    ``deterministic`` ``deterministic=True``     gradients are the same bit by bit each time
+    ``lse``          ``return_lse=True``         the answer is (output, lse)
+    ``gqa``                                      the number of query heads is a multiple of the
+                                                 number of key heads; head h uses h // multiple
+    ``backward``                                 the output has gradients
+    ``empty_rows``                               a query that sees no key gives 0 and lse +inf
+    ``value_dim``                                values have another dimension than keys
+    ===============  ==========================  ================================================
+
+    ``lse`` is the logarithm of the sum of exponentials of the scores, float32, (batch, heads, Sq).
+
+    ``varlen(query, key, value, *, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, scale,
+    **options)`` takes packed (total, heads, dimension); ``cu_seqlens_*`` are integer tensors on the
+    device that begin with 0, and are the same object where queries and keys have the same lengths.
+    Its lse is (heads, total). There is no mask.
+
+    ``kvcache(query, key_cache, value_cache, *, cache_seqlens, scale, **options)`` takes ``bshd``;
+    new keys are already written and queries turned. ``cache_seqlens`` is an integer tensor (batch)
+    of filled lengths. Features with more keywords: ``paged`` (``block_table``), ``cache_rows``
+    (``cache_rows``: row of each sequence), ``cache_starts`` (``cache_starts``: first position that
+    counts). It always needs ``empty_rows``, and has no gradients.
+
+    A kernel that finds it cannot do a call raises ``NotImplementedError`` before any work; the
+    next kernel is asked, then PyTorch's own attention.
+    """
 
     name: str
     forward: Callable[..., object]
@@ -163,8 +214,12 @@ class AttentionKernel:
     """``true_keeps`` (PyTorch's boolean convention) or ``true_masks``."""
     dtypes: tuple[str, ...] = ("float16", "bfloat16")
     head_dims: tuple[int, ...] = ()
+    """The only head dimensions; empty: any."""
     features: tuple[str, ...] = ()
     priority: int = 0
+    """The kernel with the highest number that covers a call is used."""
+    max_head_dim: int = 0
+    """The largest head dimension; 0: no limit."""
 
 
 @frozen_record

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 SOURCES = Path(__file__).parent / "csrc"
 
 UNITS: dict[str, tuple[str, ...]] = {
+    "distributed": ("collective_work", "process_group", "collectives"),
     "whole_aten": ("autocast", "layout_alias", "recurrent_kernels", "autograd_threads"),
     "dispatcher": (
         "call_plan",

@@ -33,7 +33,7 @@ def cuda_morph_backend() -> Backend:
         vendor="cuda-morph",
         device_type=NAME,
         adapter_module="cuda_morph_sim.device",
-        collective_backend="gloo",
+        collective_backend="simccl",
         runtime_requires=("torch>=2.13",),
         simulated=True,
         visible_devices_env=VISIBLE_VARIABLE,
@@ -88,8 +88,8 @@ def cuda_morph_capabilities() -> Iterable[CapabilityClaim]:
 
 @hookimpl
 def cuda_morph_collectives() -> Iterable[CollectiveBackend]:
-    """Gloo, which works on host memory, stands for NCCL."""
-    yield CollectiveBackend(name="gloo", device_types=(NAME,))
+    """A backend of its own stands for NCCL."""
+    yield CollectiveBackend(name="simccl", device_types=(NAME,))
 
 
 @hookimpl

@@ -1,5 +1,6 @@
 // The Python module: device control, native counters, and registration with PyTorch.
 #include "allocator.h"
+#include "collectives.h"
 #include "device_argument.h"
 #include "device_state.h"
 #include "generator.h"
@@ -142,6 +143,11 @@ PyMethodDef module_functions[] = {
      METH_VARARGS | METH_KEYWORDS,
      "register_backend(device_count, memory_limit, guarded_addresses=False)\n--\n\n"
      "Register the device with PyTorch, once per process; returns the number of operators."},
+    {"make_process_group",
+     &make_process_group,
+     METH_VARARGS,
+     "make_process_group(host_group, name, operations, reductions, dtypes, narrowed)\n--\n\n"
+     "Make a process group for the device over one for CPU tensors."},
     {"start_autograd_threads",
      &without_lock<&start_autograd_threads>,
      METH_NOARGS,

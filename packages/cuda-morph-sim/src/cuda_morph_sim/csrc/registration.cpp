@@ -63,11 +63,6 @@ bool keeps_device_neutral_kernel(const c10::OperatorHandle& op) {
       is_view(op.schema());
 }
 
-class Silence final : public c10::WarningHandler {
- public:
-  void process(const c10::Warning&) override {}
-};
-
 std::string qualified(const c10::OperatorName& name) {
   return name.overload_name.empty() ? name.name : name.name + "." + name.overload_name;
 }
@@ -132,20 +127,6 @@ int register_operators() {
   auto& own = lasting_library(torch::Library::DEF, "cuda_morph_sim", std::nullopt);
   own.def("as_host(Tensor(a) self) -> Tensor(a)", &as_host);
   own.def("as_device(Tensor(a) self, int index) -> Tensor(a)", &as_device);
-  return count;
-}
-
-int register_collectives() {
-  static const int count = [] {
-    auto& library = lasting_library(torch::Library::IMPL, "c10d", kDispatchKey);
-    // PyTorch has entries for this key, which hand the device's tensors to the process group as
-    // they are. Gloo takes host tensors only, so ours replace them; the warning says just that.
-    Silence silence;
-    c10::WarningUtils::WarningHandlerGuard guard(&silence);
-    return register_matching(library, "c10d::", [](const auto& op) {
-      return op.hasKernelForDispatchKey(DispatchKey::CPU);
-    });
-  }();
   return count;
 }
 

@@ -6,9 +6,6 @@ namespace cuda_morph_sim {
 // All of aten, and the fallback for whatever is registered later. Returns the operator count.
 int register_operators();
 
-// The operators of torch.distributed. Returns their count; 0 when PyTorch has none.
-int register_collectives();
-
 // The operators that change dtype under autocast.
 void register_autocast();
 
