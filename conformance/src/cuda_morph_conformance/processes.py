@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from cuda_morph_conformance.worker import HUNG, Order
 
 if TYPE_CHECKING:
+    import threading
     from collections.abc import Callable, Sequence
     from typing import TextIO
 
@@ -27,6 +28,19 @@ _PAUSE = 0.05
 _UNWANTED = ("CUDA_MORPH_", "PYTEST_", "TORCH_DEVICE_BACKEND_AUTOLOAD")
 _KEPT = ("CUDA_MORPH_SIM_",)
 _PYTHON_KEPT = frozenset({"PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX"})
+
+_START = """
+import sys
+early = [name for name in sys.modules if name.partition(".")[0] == "cuda_morph_conformance"]
+if early:
+    sys.exit(f"the suite was imported before it was started, by a .pth file: {early}")
+if sys.path[0] == "":
+    del sys.path[0]
+from importlib import import_module
+module, arguments = sys.argv[1], sys.argv[2:]
+sys.argv[1:] = arguments
+import_module(module).main(*arguments)
+"""
 
 Event = dict[str, Any]
 
@@ -55,6 +69,37 @@ def clean_environment() -> dict[str, str]:
     return {**kept, "CUDA_MORPH_SIM_IMPORTS": "1", "PYTHONHASHSEED": "0"}
 
 
+def isolated_environment(folder: Path) -> dict[str, str]:
+    """Make an environment in which Python runs no start-up module of the vendor or the user.
+
+    Args:
+        folder: An empty folder that outlives the process.
+
+    Returns:
+        The clean environment, with empty start-up modules before all others on the import path.
+    """
+    shadow = folder / "startup"
+    shadow.mkdir()
+    for name in ("sitecustomize", "usercustomize"):
+        shadow.joinpath(f"{name}.py").touch()
+    environment = clean_environment()
+    paths = [str(shadow), *filter(None, [environment.get("PYTHONPATH")])]
+    return {**environment, "PYTHONPATH": os.pathsep.join(paths)}
+
+
+def isolated_command(module: str, *arguments: str) -> list[str]:
+    """Make a command that starts a module of the suite, and nothing that got hold of it before.
+
+    Args:
+        module: A module with a function ``main``.
+        *arguments: What it is called with.
+
+    Returns:
+        The command.
+    """
+    return [sys.executable, "-c", _START, module, *arguments]
+
+
 def run_worker(
     plugin: str,
     view: str | None,
@@ -62,6 +107,7 @@ def run_worker(
     *,
     limit: float,
     on_event: Callable[[Event], None],
+    stop: threading.Event,
 ) -> Ended:
     """Run checks in one new process until it ends, for whatever reason.
 
@@ -71,6 +117,7 @@ def run_worker(
         ids: The checks, in their order.
         limit: Seconds that one check may take.
         on_event: Called with each step as soon as it is written.
+        stop: When set, the process is ended.
 
     Returns:
         All steps, and how the process ended.
@@ -84,16 +131,16 @@ def run_worker(
         work.mkdir()
         with output.open("wb") as stream, journal.open(encoding="utf-8") as reader:
             process = subprocess.Popen(
-                [sys.executable, "-m", "cuda_morph_conformance.worker", order.encode()],
+                isolated_command("cuda_morph_conformance.worker", order.encode()),
                 cwd=work,
-                env=clean_environment(),
+                env=isolated_environment(Path(folder)),
                 stdin=subprocess.DEVNULL,
                 stdout=stream,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
             try:
-                events = _follow(process, reader, limit, on_event)
+                events = _follow(process, reader, limit, on_event, stop)
             finally:
                 _end_group(process)
         written = output.read_text(encoding="utf-8", errors="replace")
@@ -105,6 +152,7 @@ def _follow(
     reader: TextIO,
     limit: float,
     on_event: Callable[[Event], None],
+    stop: threading.Event,
 ) -> list[Event]:
     """Reads the journal while it is written; kills a worker that its own watchdog cannot stop."""
     events: list[Event] = []
@@ -120,7 +168,7 @@ def _follow(
             last = time.monotonic()
         if not running:
             return events
-        if time.monotonic() - last > limit + GRACE:
+        if stop.is_set() or time.monotonic() - last > limit + GRACE:
             process.kill()
             process.wait()
             continue

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import os
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+import threading
+import time
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint, entry_points
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cuda_morph.errors import UnknownBackendError
 from cuda_morph.hookspecs import ENTRY_POINT_GROUP
 from cuda_morph_conformance.checks import load_all
+from cuda_morph_conformance.facts import Facts, describe_environment
 from cuda_morph_conformance.processes import Event, run_worker
 from cuda_morph_conformance.registry import CHECKS
-from cuda_morph_conformance.result import Identity, Report, Result, describe_environment
+from cuda_morph_conformance.result import Report, Result
 from cuda_morph_conformance.vocabulary import Seen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from cuda_morph_conformance.registry import Check
+    from cuda_morph_conformance.waivers import Waiver
 
 LIMIT = 60.0
 """Seconds that one check may take; a check that takes longer has failed."""
@@ -36,42 +40,33 @@ class Batch:
     ids: tuple[str, ...]
 
 
+@dataclass(slots=True, kw_only=True)
+class Run:
+    """How checks are run, and what was found so far; one for each plugin."""
+
+    plugin: str
+    limit: float = LIMIT
+    on_result: Callable[[Result], None] = lambda _: None
+    """Called with each result as it comes, from several threads."""
+    stop: threading.Event = field(default_factory=threading.Event)
+    """Set to end it early: what has not run is then absent."""
+    results: dict[Key, Result] = field(default_factory=dict)
+    found: dict[str, Any] = field(default_factory=dict)
+    """Fields of `Facts`."""
+
+    def keep(self, result: Result) -> None:
+        """Take a result.
+
+        Args:
+            result: What was seen.
+        """
+        self.results[result.key] = result
+        self.on_result(result)
+
+
 def installed_plugins() -> tuple[str, ...]:
     """Returns the names of all plugins installed here, sorted."""
     return tuple(sorted({entry.name for entry in entry_points(group=ENTRY_POINT_GROUP)}))
-
-
-def run_plugin(
-    name: str,
-    *,
-    keys: Sequence[Key] | None = None,
-    limit: float = LIMIT,
-    jobs: int | None = None,
-    on_result: Callable[[Result], None] = lambda _: None,
-) -> Report:
-    """Go through the checklist with one plugin, in processes of its own.
-
-    Args:
-        name: Entry-point name of the plugin.
-        keys: What to run; by default everything.
-        limit: Seconds that one check may take.
-        jobs: Processes at a time; by default one per core.
-        on_result: Called with each result as it comes.
-
-    Returns:
-        The report, with one result per check and view.
-
-    Raises:
-        UnknownBackendError: No installed plugin has the name.
-    """
-    load_all()
-    entry = find_entry(name)
-    keys = all_keys() if keys is None else keys
-    return Report(
-        identity=_identify(name, entry),
-        results=run_checks(name, keys, limit=limit, jobs=jobs, on_result=on_result),
-        environment=describe_environment(),
-    )
 
 
 def find_entry(name: str) -> EntryPoint:
@@ -109,39 +104,68 @@ def keys_of(check: Check) -> tuple[Key, ...]:
     return tuple((check.id, view) for view in check.views or (None,))
 
 
-def run_checks(
+def run_plugin(
     name: str,
-    keys: Iterable[Key | str],
     *,
-    limit: float = LIMIT,
-    jobs: int | None = None,
-    on_result: Callable[[Result], None] = lambda _: None,
-) -> tuple[Result, ...]:
+    keys: Sequence[Key] | None = None,
+    waivers: Iterable[Waiver] = (),
+    pool: Executor | None = None,
+    **options: Any,
+) -> Report:
+    """Go through the checklist with one plugin, in processes of its own.
+
+    Args:
+        name: Entry-point name of the plugin.
+        keys: What to run; by default everything.
+        waivers: Failures to let pass.
+        pool: Where processes are waited for; it says how many there are at a time. By default
+            one per core.
+        **options: Fields of `Run`.
+
+    Returns:
+        The report, with one result per check and view.
+
+    Raises:
+        UnknownBackendError: No installed plugin has the name.
+    """
+    load_all()
+    entry = find_entry(name)
+    run = Run(plugin=name, **options)
+    due = all_keys() if keys is None else tuple(keys)
+    start = time.perf_counter()
+    with ThreadPoolExecutor(os.cpu_count() or 1) as own:
+        chosen = pool or own
+        probe = chosen.submit(_probe, run)
+        _run_all(run, due, chosen)
+        probe.result()
+    return Report(
+        facts=_facts(run, entry),
+        results=tuple(run.results[key] for key in due),
+        complete=keys is None,
+        waivers=tuple(waivers),
+        environment=describe_environment(),
+        seconds=round(time.perf_counter() - start, 2),
+    )
+
+
+def run_checks(name: str, keys: Iterable[Key | str], **options: Any) -> tuple[Result, ...]:
     """Run some checks of the checklist.
 
     Args:
         name: Entry-point name of the plugin.
         keys: Ids of registered checks with their view; an id alone stands for all its views.
-        limit: Seconds that one check may take.
-        jobs: Processes at a time; by default one per core.
-        on_result: Called with each result as it comes, from several threads.
+        **options: Fields of `Run`.
 
     Returns:
         One result per key, in their order, whatever the plugin did to its processes.
     """
-    wanted = [
+    due = [
         key for item in keys for key in (keys_of(CHECKS[item]) if isinstance(item, str) else [item])
     ]
-    results: dict[Key, Result] = {}
-
-    def keep(result: Result) -> None:
-        results[result.key] = result
-        on_result(result)
-
-    with ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
-        for done in [pool.submit(_run_batch, name, one, limit, keep) for one in batches(wanted)]:
-            done.result()
-    return tuple(results[key] for key in wanted)
+    run = Run(plugin=name, **options)
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        _run_all(run, due, pool)
+    return tuple(run.results[key] for key in due)
 
 
 def batches(keys: Iterable[Key]) -> list[Batch]:
@@ -161,29 +185,58 @@ def batches(keys: Iterable[Key]) -> list[Batch]:
     return sorted(made, key=lambda batch: -len(batch.ids))
 
 
-def _run_batch(name: str, batch: Batch, limit: float, keep: Callable[[Result], None]) -> None:
+def _run_all(run: Run, keys: Sequence[Key], pool: Executor) -> None:
+    for done in [pool.submit(_run_batch, run, batch) for batch in batches(keys)]:
+        done.result()
+
+
+def _probe(run: Run) -> None:
+    """Asks the plugin who it is, in a process of its own."""
+
+    def step(event: Event) -> None:
+        if event["event"] == "subject":
+            run.found.update(event["facts"])
+        elif event["event"] == "unready":
+            run.found["problem"] = event["message"]
+
+    ended = run_worker(run.plugin, None, (), limit=run.limit, on_event=step, stop=run.stop)
+    if not {event["event"] for event in ended.events} & {"subject", "unready"}:
+        run.found["problem"] = ended.ending
+
+
+def _run_batch(run: Run, batch: Batch) -> None:
     """Run checks one after the other; after a crash, go on behind the check that crashed."""
     pending = batch.ids
-    while pending:
-        done: set[str] = set()
+    while pending and not run.stop.is_set():
 
-        def step(event: Event, done: set[str] = done) -> None:
+        def step(event: Event) -> None:
             if event["event"] == "done":
-                done.add(event["id"])
-                keep(_result(event, batch.view))
+                run.keep(_result(event, batch.view))
+            elif event["event"] == "active":
+                run.found.update(event["facts"], devices=tuple(event["facts"]["devices"]))
 
-        ended = run_worker(name, batch.view, pending, limit=limit, on_event=step)
+        ended = run_worker(
+            run.plugin, batch.view, pending, limit=run.limit, on_event=step, stop=run.stop
+        )
         started = [event["id"] for event in ended.events if event["event"] == "start"]
         if not started:
             reasons = [event["message"] for event in ended.events if event["event"] == "unready"]
             reason = reasons[0] if reasons else f"did not reach the check: {ended.ending}"
-            for check_id in pending:
-                keep(Result(id=check_id, view=batch.view, seen=Seen.ABSENT, message=reason))
+            _miss(run, batch.view, pending, reason)
             return
-        if started[-1] not in done:
-            seen = Result(id=started[-1], view=batch.view, seen=Seen.FAILED, message=ended.ending)
-            keep(seen)
+        if (started[-1], batch.view) not in run.results and not run.stop.is_set():
+            crashed = Result(
+                id=started[-1], view=batch.view, seen=Seen.FAILED, message=ended.ending
+            )
+            run.keep(crashed)
         pending = pending[pending.index(started[-1]) + 1 :]
+    _miss(run, batch.view, batch.ids, "the run was stopped before")
+
+
+def _miss(run: Run, view: str | None, ids: Iterable[str], reason: str) -> None:
+    for check_id in ids:
+        if (check_id, view) not in run.results:
+            run.keep(Result(id=check_id, view=view, seen=Seen.ABSENT, message=reason))
 
 
 def _result(event: Event, view: str | None) -> Result:
@@ -196,7 +249,6 @@ def _result(event: Event, view: str | None) -> Result:
     )
 
 
-def _identify(name: str, entry: EntryPoint) -> Identity:
-    if entry.dist is None:
-        return Identity(plugin=name)
-    return Identity(plugin=name, dist=entry.dist.name, version=entry.dist.version)
+def _facts(run: Run, entry: EntryPoint) -> Facts:
+    dist, version = (entry.dist.name, entry.dist.version) if entry.dist else (None, None)
+    return Facts(plugin=run.plugin, dist=dist, version=version, **run.found)

@@ -70,6 +70,9 @@ class Evidence(str, Enum):
     RUNTIME_SIMULATED = "runtime-simulated"
     """The vendor's own software over a simulated runtime."""
     HARDWARE = "hardware"
+    """An accelerator whose devices, driver and SDK are recorded."""
+    NONE = "none"
+    """No check used a device, or nothing recorded shows which."""
 
 
 class Seen(str, Enum):

@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cuda_morph_conformance.checks import load_all
+from cuda_morph_conformance.facts import describe_subject
+from cuda_morph_conformance.integrity import loaded_code
 from cuda_morph_conformance.registry import CHECKS, CheckFailed, NotRun
 from cuda_morph_conformance.subject import Subject
 from cuda_morph_conformance.vocabulary import Seen
@@ -43,6 +45,7 @@ class Order:
     view: str | None
     """``None`` for checks that are made once, whatever the view."""
     ids: tuple[str, ...]
+    """None: only say who the plugin is."""
     limit: float
     """Seconds that one check may take."""
     journal: str
@@ -69,41 +72,76 @@ def main(argument: str) -> None:
     load_all()
     # Taken before any code of the plugin runs.
     checks = [CHECKS[check_id] for check_id in order.ids]
+    code = loaded_code()
     subject = Subject(order.plugin, view=order.view or "native")
     with Path(order.journal).open("a", encoding="utf-8", buffering=1) as journal:
         try:
             with _limited(order.limit):
-                surroundings = _surroundings(checks, subject)
+                surroundings = _surroundings(checks, subject, journal)
         except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
             _write(journal, event="unready", message=_describe(error))
             return
         with surroundings:
             for check in checks:
-                _make(check, subject, order.limit, journal)
+                _make(check, subject, order.limit, code, journal)
 
 
-def _surroundings(checks: list[Check], subject: Subject) -> AbstractContextManager[object]:
+def _surroundings(
+    checks: list[Check], subject: Subject, journal: TextIO
+) -> AbstractContextManager[object]:
     """Activates the plugin where the checks expect that."""
+    if not checks:
+        _write(journal, event="subject", facts=describe_subject(subject))
     if not any(check.active for check in checks):
         return contextlib.nullcontext()
     subject.need_device()
-    return subject.activate()
+    activation = subject.activate()
+    _write(journal, event="active", facts={"tier": activation.tier, "devices": _device_names()})
+    return activation
 
 
-def _make(check: Check, subject: Subject, limit: float, journal: TextIO) -> None:
+def _device_names() -> list[str]:
+    import torch
+
+    try:
+        return [torch.cuda.get_device_name(n) for n in range(torch.cuda.device_count())]
+    except Exception:  # noqa: BLE001 - the checks about names and counts will say more
+        return []
+
+
+def _make(
+    check: Check, subject: Subject, limit: float, code: dict[str, int], journal: TextIO
+) -> None:
     _write(journal, event="start", id=check.id)
     start = time.perf_counter()
     with _limited(limit):
         seen, message = _see(check, subject)
+        changed = _changes(code)
+        if check.active:
+            _calm()
+    if changed:
+        seen, message = Seen.FAILED, f"the plugin changed the suite: {', '.join(changed[:5])}"
     seconds = round(time.perf_counter() - start, 4)
     _write(journal, event="done", id=check.id, seen=seen, message=message, seconds=seconds)
+
+
+def _changes(code: dict[str, int]) -> list[str]:
+    """Names the functions of the suite that are no longer what they were."""
+    now = loaded_code()
+    return sorted(name for name, identity in code.items() if now.get(name) != identity)
 
 
 def _see(check: Check, subject: Subject) -> tuple[Seen, str]:
     random.seed(SEED)
     try:
         if check.devices > 1 and subject.device_count < check.devices:
-            raise NotRun(f"it needs {check.devices} devices; here are {subject.device_count}")  # noqa: TRY301 - the same way out as the check's own
+            reason = f"it needs {check.devices} devices; here are {subject.device_count}"
+            return Seen.SKIPPED, reason
+        if check.active:
+            import torch
+
+            # Not torch.manual_seed: that goes through the plugin, whose failure is not this one's.
+            torch.default_generator.manual_seed(SEED)
         check.run(subject)
     except CheckFailed as failure:
         return Seen.FAILED, str(failure)
@@ -112,6 +150,16 @@ def _see(check: Check, subject: Subject) -> tuple[Seen, str]:
     except BaseException as error:  # noqa: BLE001 - a plugin may raise anything, SystemExit too
         return Seen.FAILED, f"raised {_describe(error)}"
     return Seen.PASSED, ""
+
+
+def _calm() -> None:
+    """Undoes what a check that failed half-way may have left, so that the next starts alike."""
+    import torch
+
+    torch.set_grad_enabled(True)
+    torch.set_default_dtype(torch.float32)
+    with contextlib.suppress(Exception):
+        torch.cuda.set_device(0)
 
 
 @contextlib.contextmanager
