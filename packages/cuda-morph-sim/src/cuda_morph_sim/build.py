@@ -32,6 +32,7 @@ UNITS: dict[str, tuple[str, ...]] = {
         "registration",
         "memory_kernels",
         "half_math",
+        "adapter_limits",
     ),
     "device": (
         "device_state",

@@ -1,6 +1,7 @@
 #include "call_frame.h"
 
 #include "generator.h"
+#include "adapter_limits.h"
 
 #include <ATen/core/List.h>
 
@@ -160,14 +161,20 @@ void CallFrame::to_host(torch::jit::Stack& stack) {
   }
 }
 
+at::Tensor CallFrame::device_result(at::Tensor&& tensor) {
+  limits::settle(tensor, device());
+  limits::narrow(tensor);
+  return cuda_morph_sim::to_device(std::move(tensor), aliases_, device());
+}
+
 void CallFrame::result(c10::IValue& slot) {
   if (slot.isTensor()) {
-    slot = cuda_morph_sim::to_device(std::move(slot).toTensor(), aliases_, device());
+    slot = device_result(std::move(slot).toTensor());
   } else if (slot.isTensorList()) {
     c10::List<at::Tensor> converted;
     auto list = std::move(slot).toTensorList();
     for (size_t i = 0; i < list.size(); ++i) {
-      converted.push_back(cuda_morph_sim::to_device(list.extract(i), aliases_, device()));
+      converted.push_back(device_result(list.extract(i)));
     }
     slot = std::move(converted);
   } else if (is_list_of_tensor_lists(slot)) {
@@ -175,7 +182,7 @@ void CallFrame::result(c10::IValue& slot) {
     for (const auto& inner : slot.toListRef()) {
       c10::List<at::Tensor> row;
       for (at::Tensor& tensor : inner.toTensorVector()) {
-        row.push_back(cuda_morph_sim::to_device(std::move(tensor), aliases_, device()));
+        row.push_back(device_result(std::move(tensor)));
       }
       converted.push_back(std::move(row));
     }
@@ -187,6 +194,9 @@ void CallFrame::result(c10::IValue& slot) {
 
 void CallFrame::to_device(torch::jit::Stack& stack) {
   if (plan_.writes) {
+    for (const auto& alias : aliases_) {
+      limits::narrow(alias.host_tensor);
+    }
     follow_written_aliases(aliases_);
   }
   if (stays_on_host_) [[unlikely]] {

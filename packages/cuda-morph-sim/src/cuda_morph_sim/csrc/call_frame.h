@@ -29,6 +29,7 @@ class CallFrame {
   void list_argument(c10::IValue& slot, size_t position);
   void device_argument(c10::IValue& slot);
   void generator_argument(c10::IValue& slot);
+  at::Tensor device_result(at::Tensor&& tensor);
   void result(c10::IValue& slot);
   void meet_device(const at::Tensor& tensor, size_t position);
   void meet_host(const at::Tensor& tensor, size_t position);

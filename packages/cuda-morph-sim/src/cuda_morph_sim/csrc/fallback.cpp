@@ -2,6 +2,7 @@
 
 #include "call_frame.h"
 #include "generator.h"
+#include "adapter_limits.h"
 #include "memory.h"
 
 #include <atomic>
@@ -60,6 +61,7 @@ void run_on_host(
     c10::DispatchKeySet keys,
     torch::jit::Stack* stack) {
   calls.fetch_add(1, std::memory_order_relaxed);
+  limits::raise_armed_fault();
   const auto target = host_key(keys);
   // Aliases carry no autograd keys; nothing below this point may look for them either.
   c10::impl::ExcludeDispatchKeyGuard below_autograd(

@@ -1,6 +1,7 @@
 #include "memory.h"
 
 #include "device_state.h"
+#include "adapter_limits.h"
 
 #include <c10/util/Exception.h>
 #include <c10/util/irange.h>
@@ -177,6 +178,8 @@ void throw_out_of_memory(c10::DeviceIndex device, size_t nbytes) {
     allowed = books[device].allowed();
     ++books[device].ooms;
   }
+  TORCH_CHECK_WITH(
+      OutOfMemoryError, limits::out_of_memory_text().empty(), limits::out_of_memory_text());
   now = figures(device);
   TORCH_CHECK_WITH(
       OutOfMemoryError,

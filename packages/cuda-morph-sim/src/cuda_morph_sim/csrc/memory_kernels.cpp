@@ -1,6 +1,7 @@
 #include "allocator.h"
 #include "host_block.h"
 #include "kernels.h"
+#include "adapter_limits.h"
 #include "tensor_alias.h"
 
 #include <ATen/EmptyTensor.h>
@@ -56,9 +57,11 @@ Tensor empty(
     std::optional<bool> pin_memory,
     std::optional<at::MemoryFormat> memory_format) {
   check_options(layout, pin_memory);
+  const auto wanted = at::dtype_or_default(dtype);
+  limits::raise_armed_fault();
+  limits::check_dtype(wanted);
   OnDevice guard(index_for(device));
-  return at::detail::empty_generic(
-      size, device_allocator(), kKeys, at::dtype_or_default(dtype), memory_format);
+  return at::detail::empty_generic(size, device_allocator(), kKeys, wanted, memory_format);
 }
 
 Tensor empty_strided(
@@ -69,9 +72,11 @@ Tensor empty_strided(
     std::optional<c10::Device> device,
     std::optional<bool> pin_memory) {
   check_options(layout, pin_memory);
+  const auto wanted = at::dtype_or_default(dtype);
+  limits::raise_armed_fault();
+  limits::check_dtype(wanted);
   OnDevice guard(index_for(device));
-  return at::detail::empty_strided_generic(
-      size, stride, device_allocator(), kKeys, at::dtype_or_default(dtype));
+  return at::detail::empty_strided_generic(size, stride, device_allocator(), kKeys, wanted);
 }
 
 Tensor on_host(const Tensor& tensor) {
@@ -79,8 +84,12 @@ Tensor on_host(const Tensor& tensor) {
 }
 
 void copy(const Tensor& destination, const Tensor& source, bool non_blocking) {
+  limits::raise_armed_fault();
   auto host_destination = on_host(destination);
   at::_ops::copy_::call(host_destination, on_host(source), non_blocking);
+  if (is_on_device(destination)) {
+    limits::narrow(host_destination);
+  }
 }
 
 Tensor& copy_(Tensor& self, const Tensor& source, bool non_blocking) {

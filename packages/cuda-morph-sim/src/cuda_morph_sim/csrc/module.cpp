@@ -5,6 +5,7 @@
 #include "device_state.h"
 #include "generator.h"
 #include "hooks.h"
+#include "adapter_limits.h"
 #include "guarded_memory.h"
 #include "memory.h"
 #include "memory_functions.h"
@@ -193,7 +194,9 @@ PyModuleDef definition = {
 
 PyMODINIT_FUNC PyInit__native() {
   PyObject* module = PyModule_Create(&cuda_morph_sim::definition);
-  if (module != nullptr && cuda_morph_sim::add_memory_functions(module) < 0) {
+  if (module != nullptr &&
+      (cuda_morph_sim::add_memory_functions(module) < 0 ||
+       cuda_morph_sim::limits::add_limit_functions(module) < 0)) {
     Py_DECREF(module);
     return nullptr;
   }

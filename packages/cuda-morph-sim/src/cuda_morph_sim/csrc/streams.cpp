@@ -1,6 +1,7 @@
 #include "streams.h"
 
 #include "device_state.h"
+#include "adapter_limits.h"
 
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 
@@ -56,9 +57,11 @@ class DeviceGuard final : public c10::impl::DeviceGuardImplInterface {
   c10::DeviceIndex deviceCount() const noexcept override {
     return device_count();
   }
-  // Every dtype that the host has.
+  // Every dtype that the host has, less what a simulated adapter refuses.
   c10::DeviceCapability getDeviceCapability(c10::Device) const override {
-    return {};
+    c10::DeviceCapability capability;
+    capability.capability_data.capability_bits &= ~limits::absent_capability_bits();
+    return capability;
   }
 
   c10::Stream getStream(c10::Device device) const override {
@@ -82,8 +85,11 @@ class DeviceGuard final : public c10::impl::DeviceGuardImplInterface {
   bool queryStream(const c10::Stream&) const override {
     return true;
   }
-  void synchronizeStream(const c10::Stream&) const override {}
+  void synchronizeStream(const c10::Stream&) const override {
+    limits::raise_armed_fault();
+  }
   void synchronizeDevice(const c10::DeviceIndex index) const override {
+    limits::raise_armed_fault();
     if (index >= 0) {
       check_ordinal(index);
     }
@@ -113,7 +119,9 @@ class DeviceGuard final : public c10::impl::DeviceGuardImplInterface {
   bool queryEvent(void*) const override {
     return true;
   }
-  void synchronizeEvent(void*) const override {}
+  void synchronizeEvent(void*) const override {
+    limits::raise_armed_fault();
+  }
   void destroyEvent(void* event, const c10::DeviceIndex) const noexcept override {
     delete static_cast<EventRecord*>(event);
   }
