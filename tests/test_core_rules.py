@@ -46,6 +46,7 @@ LAYERS = (
         "ecosystem",
         "error_lookup",
         "error_translation",
+        "scan",
     },
     {
         "activation",

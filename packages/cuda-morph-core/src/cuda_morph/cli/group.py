@@ -7,6 +7,7 @@ import importlib
 import click
 
 COMMANDS = {
+    "check": ("cuda_morph.cli.check:check", "Find every CUDA dependence of a source tree."),
     "error": ("cuda_morph.cli.error:error", "Explain a vendor's error code, or those of a log."),
     "info": ("cuda_morph.cli.info:info", "Show versions, settings and what is active."),
     "plugins": ("cuda_morph.cli.plugins:plugins", "Show every plugin and its state."),

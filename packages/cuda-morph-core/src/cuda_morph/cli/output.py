@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 format_option = click.option(
     "--format",
@@ -62,3 +63,27 @@ def _write_rich(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
         table.add_row(*(Text(cell) for cell in row))
     Console(color_system=color_system()).print(table)
     return True
+
+
+@contextmanager
+def progress(label: str) -> Iterator[Callable[[int, int], None]]:
+    """Shows a bar on standard error while something long runs, on a terminal only.
+
+    Args:
+        label: What is being done.
+
+    Yields:
+        A function to call with the number of things done and of all things.
+    """
+    if not sys.stderr.isatty():
+        yield lambda _done, _all: None
+        return
+    try:
+        from rich.console import Console
+        from rich.progress import Progress
+    except ImportError:
+        yield lambda _done, _all: None
+        return
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(label, total=None)
+        yield lambda done, all_: bar.update(task, completed=done, total=all_)

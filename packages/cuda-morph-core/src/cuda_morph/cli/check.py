@@ -1,0 +1,244 @@
+"""``cuda-morph check``: every CUDA dependence of a source tree, judged for a target."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from cuda_morph.cli import output
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from cuda_morph.scan.check_report import CheckReport
+    from cuda_morph.scan.file_scan import FileResult
+    from cuda_morph.scan.settings import CheckSettings
+
+FORMATS = ("text", "json", "sarif", "html", "csv", "markdown", "github")
+
+
+class _Codes(click.ParamType):  # type: ignore[type-arg] - generic in newer releases only
+    """A comma-separated list of codes or beginnings of codes."""
+
+    name = "codes"
+
+    def convert(
+        self, value: str | tuple[str, ...], param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, ...]:
+        from cuda_morph.scan.rules import RULES, selects
+
+        if isinstance(value, tuple):
+            return value
+        codes = tuple(part.strip().upper() for part in value.split(",") if part.strip())
+        for code in codes:
+            if not any(selects(code, rule) for rule in RULES):
+                self.fail(f"{code!r} is no rule and no beginning of one.", param, ctx)
+        return codes
+
+
+@click.command()
+@click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path(path_type=Path))
+@click.option("--target", metavar="NAME", help="Judge for this backend, by its plugin's records.")
+@click.option(
+    "--format", "style", type=click.Choice(FORMATS), default="text", help="How to write the report."
+)
+@click.option("--output", "file", type=click.Path(path_type=Path), help="Write the report here.")
+@click.option("--select", type=_Codes(), help="Only these rules, such as CM1,CM204.")
+@click.option("--ignore", type=_Codes(), help="Not these rules.")
+@click.option("--exclude", multiple=True, metavar="GLOB", help="Leave paths out; may be repeated.")
+@click.option("--statistics", is_flag=True, help="Counts by rule instead of every finding.")
+@click.option("--baseline", type=click.Path(path_type=Path), help="Report only what is not in it.")
+@click.option(
+    "--write-baseline", is_flag=True, help="Write what is found as known, report nothing."
+)
+@click.option(
+    "--max-size", type=click.IntRange(min=1), help="Bytes above which a file is not read."
+)
+@click.option("--jobs", type=click.IntRange(min=1), help="Processes; default: one per processor.")
+@click.option("--no-cache", is_flag=True, help="Read every file, also unchanged ones.")
+@click.option("--isolated", is_flag=True, help="Ignore pyproject.toml.")
+@click.option("--exit-zero", is_flag=True, help="Exit with 0 also when something was found.")
+@click.option("--uncovered", is_flag=True, help="Only what leaves work to do.")
+def check(
+    paths: tuple[Path, ...],
+    target: str | None,
+    style: str,
+    file: Path | None,
+    select: tuple[str, ...] | None,
+    ignore: tuple[str, ...] | None,
+    exclude: tuple[str, ...],
+    baseline: Path | None,
+    max_size: int | None,
+    jobs: int | None,
+    *,
+    statistics: bool,
+    write_baseline: bool,
+    no_cache: bool,
+    isolated: bool,
+    exit_zero: bool,
+    uncovered: bool,
+) -> int:
+    r"""Find every CUDA dependence in PATHs, the current folder by default.
+
+    Python is read by meaning: aliases are followed, and a string is a device only where a device
+    is expected. Notebooks, shell scripts, requirements, images and C++ are read too. Each finding
+    has a verdict: works unchanged, redirected, emulated, rewritable, unsupported or unknown.
+
+    A line with "# noqa: CM204" is left out. Settings can stand in pyproject.toml, under
+    [tool.cuda-morph.check].
+
+    Exit codes: 0 nothing found, 1 something found, 2 error.
+
+    \b
+    Examples:
+      cuda-morph check src --target ascend
+      cuda-morph check . --uncovered --statistics
+      cuda-morph check . --format html --output report.html
+    """
+    from cuda_morph.scan.check_report import make_report
+    from cuda_morph.scan.settings import CheckSettings, read_settings
+    from cuda_morph.scan.verdict import COVERED, Judge
+
+    paths = paths or (Path(),)
+    _require_paths(paths)
+    settings = CheckSettings() if isolated else read_settings(paths[0])
+    judge = Judge(target or settings.target)
+    results = _scan(paths, settings, exclude, max_size, jobs, cached=not no_cache)
+    report = make_report(
+        results,
+        judge,
+        select=settings.select if select is None else select,
+        ignore=settings.ignore if ignore is None else ignore,
+    )
+    known = baseline or _settings_baseline(settings)
+    if write_baseline:
+        return _write_known(known or Path("cuda-baseline.json"), report)
+    report = _without_known(known, report)
+    if uncovered:
+        report = _filtered(report, lambda verdict: verdict not in COVERED)
+    _write(report, style, file, statistics=statistics)
+    return 0 if exit_zero else int(bool(report.rows))
+
+
+def _require_paths(paths: tuple[Path, ...]) -> None:
+    from cuda_morph.errors import SettingError
+
+    missing = [str(path) for path in paths if not path.exists()]
+    if missing:
+        raise SettingError(f"No such file or folder: {', '.join(missing)}.", hint="Check the path.")
+
+
+def _scan(
+    paths: tuple[Path, ...],
+    settings: CheckSettings,
+    exclude: tuple[str, ...],
+    max_size: int | None,
+    jobs: int | None,
+    *,
+    cached: bool,
+) -> list[FileResult]:
+    from cuda_morph.scan.cache import Cache, default_file
+    from cuda_morph.scan.project import scan_project
+    from cuda_morph.scan.source_files import MAX_SIZE
+
+    cache = Cache(default_file(list(paths))) if cached else None
+    with output.progress("Reading files") as advance:
+        results = scan_project(
+            paths,
+            exclude=(*settings.exclude, *exclude),
+            max_size=max_size or settings.max_size or MAX_SIZE,
+            jobs=jobs,
+            cache=cache,
+            progress=advance,
+        )
+    if cache is not None:
+        try:
+            cache.save()
+        except OSError as error:
+            click.echo(f"warning: results were not cached: {error}", err=True)
+    return results
+
+
+def _settings_baseline(settings: CheckSettings) -> Path | None:
+    if settings.baseline is None or settings.file is None:
+        return None
+    return settings.file.parent / settings.baseline
+
+
+def _write_known(file: Path, report: CheckReport) -> int:
+    from cuda_morph.scan.baseline import write_baseline
+
+    write_baseline(file, report)
+    click.echo(f"{len(report.rows)} findings are known now: {file}")
+    return 0
+
+
+def _without_known(file: Path | None, report: CheckReport) -> CheckReport:
+    from cuda_morph.scan.baseline import apply_baseline
+
+    return report if file is None else apply_baseline(file, report)
+
+
+def _filtered(report: CheckReport, keep: Callable[[object], bool]) -> CheckReport:
+    from dataclasses import replace
+
+    return replace(report, rows=tuple(row for row in report.rows if keep(row.judgement.verdict)))
+
+
+def _write(report: CheckReport, style: str, file: Path | None, *, statistics: bool) -> None:
+    text = _render(report, style, statistics=statistics)
+    if file is None:
+        click.echo(text)
+        return
+    temporary = file.with_name(f"{file.name}.tmp")
+    try:
+        temporary.write_text(click.unstyle(text) + "\n", encoding="utf-8")
+        temporary.replace(file)
+    except OSError as error:
+        from cuda_morph.errors import MorphError
+
+        raise MorphError(
+            f"The report {file} cannot be written: {error.strerror or error}.",
+            hint="Choose another file with --output.",
+            code="CM-E15",
+        ) from error
+    if sys.stderr.isatty():
+        click.echo(f"Report written to {file}", err=True)
+
+
+def _render(report: CheckReport, style: str, *, statistics: bool) -> str:
+    from cuda_morph.scan import report_html, report_lists, report_sarif, report_text
+
+    if style == "text":
+        return report_text.render_text(report, statistics=statistics)
+    if style == "json":
+        return _render_json(report)
+    renderers = {
+        "sarif": report_sarif.render_sarif,
+        "html": report_html.render_html,
+        "csv": report_lists.render_csv,
+        "markdown": report_lists.render_markdown,
+        "github": report_lists.render_github,
+    }
+    return renderers[style](report)
+
+
+def _render_json(report: CheckReport) -> str:
+    import json
+
+    from cuda_morph.scan.check_report import count
+
+    document = {
+        "target": report.target,
+        "files": report.files,
+        "lines": report.lines,
+        "suppressed": report.suppressed,
+        "known": report.known,
+        "totals": report.totals.as_dict(),
+        "by_file": {path: count(rows).as_dict() for path, rows in report.by_file().items()},
+        "findings": [row.as_dict() for row in report.rows],
+    }
+    return json.dumps(document, indent=2)
