@@ -19,10 +19,13 @@ from typing import TYPE_CHECKING, Any
 
 from cuda_morph.frozen_record import frozen_record
 from cuda_morph.records import Backend, Detection
+from cuda_morph.torch_build import torch_build
 from cuda_morph.torch_facts import torch_version
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from cuda_morph.torch_build import TorchBuild
 
 _LIBRARY = re.compile(r"\blib[\w.+-]+\.so[\w.]*")
 _FREE_SLOT = "privateuseone"
@@ -73,7 +76,7 @@ def detect_adapter(
         backend: The plugin's own record; `adapter_module` must be set.
         advice: The steps to name.
         required_torch: From a version of the adapter, the version of PyTorch it is made for, such
-            as ``"2.13"``; ``None`` when the version does not say.
+            as ``"2.13"`` or ``">=2.7.1"``; ``None`` when the version does not say.
         shims: Modules that already make CUDA programs run on this accelerator; two such layers
             cannot share a process.
 
@@ -95,6 +98,38 @@ def detect_adapter(
     if active is not None:
         text = f"{active} is active in this process and does the same as cuda-morph."
         return refusal(Obstacle.SHIM_ACTIVE, text, advice.shim, found)
+    return count_devices(backend, advice, found)
+
+
+def detect_native(
+    backend: Backend, advice: Advice, *, wrong_build: Callable[[TorchBuild], str]
+) -> Detection:
+    """Answers ``cuda_morph_detect`` for a backend that PyTorch has built in. Does not raise.
+
+    PyTorch is imported only when its build is the right one.
+
+    Args:
+        backend: The plugin's own record.
+        advice: The steps to name.
+        wrong_build: What is wrong with a build of PyTorch, in one sentence; empty for a right one.
+
+    Returns:
+        The number of devices, or what stands in the way.
+    """
+    build = torch_build()
+    if build is None:
+        text = "PyTorch is not installed."
+        return refusal(Obstacle.TORCH_MISSING, text, advice.install, {})
+    found = {"torch": build.version}
+    text = wrong_build(build)
+    if text:
+        return refusal(Obstacle.WRONG_BUILD, text, advice.install, found)
+    try:
+        importlib.import_module("torch")
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # noqa: BLE001 - its libraries may be missing
+        return _import_failure("torch", advice, found, error)
     return count_devices(backend, advice, found)
 
 
@@ -120,7 +155,7 @@ def count_devices(backend: Backend, advice: Advice, found: dict[str, str]) -> De
     if count > 0:
         return Detection(available=True, device_count=count, details=found)
     if backend.smi and shutil.which(backend.smi) is None:
-        text = f"No device is found and {backend.smi} is not on PATH: is the driver installed?"
+        text = f"No device is found and {backend.smi} is not on PATH: the driver may be missing."
         return refusal(Obstacle.DRIVER_MISSING, text, advice.driver, found)
     variable = backend.visible_devices_env
     text, step = "The driver is there and no device is usable.", advice.driver
@@ -159,14 +194,23 @@ def version_fits(required: str, installed: str) -> bool:
     """Tells whether a version is the required one in all parts that the requirement names.
 
     Args:
-        required: For example ``"2.13"``.
+        required: For example ``"2.13"``, or ``">=2.7.1"`` for that version and later ones.
         installed: For example ``"2.13.0+cpu"``.
 
     Returns:
-        True for ``2.13.0+cpu``, False for ``2.1.3``.
+        For ``2.13``: True for ``2.13.0+cpu``, False for ``2.1.3``.
     """
-    parts = required.split(".")
-    return installed.partition("+")[0].split(".")[: len(parts)] == parts
+    parts = installed.partition("+")[0].split(".")
+    if required.startswith(">="):
+        return _numbers(parts) >= _numbers(required[2:].split("."))
+    wanted = required.split(".")
+    return parts[: len(wanted)] == wanted
+
+
+def _numbers(parts: list[str]) -> list[int]:
+    """Returns the leading numbers of a version's parts: ``2.9.0a0`` counts as 2.9.0."""
+    found = (re.match(r"\d+", part) for part in parts)
+    return [int(number[0]) for number in found if number]
 
 
 def _refuse_before_import(

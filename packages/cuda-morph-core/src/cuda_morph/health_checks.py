@@ -15,10 +15,13 @@ from typing import TYPE_CHECKING
 
 from cuda_morph.adapter_detection import distribution_version, version_fits
 from cuda_morph.records import CheckResult, HealthCheck
+from cuda_morph.torch_build import torch_build
 from cuda_morph.torch_facts import torch_version
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    from cuda_morph.torch_build import TorchBuild
 
 _OPEN = "import ctypes, sys; ctypes.CDLL(sys.argv[1])"
 _SECONDS = 20.0
@@ -125,6 +128,33 @@ def versions_fit(
         return CheckResult(ok=fits, message=text, details=details)
 
     return HealthCheck(id=id, summary=f"{adapter} and PyTorch go together", run=run, fix=fix)
+
+
+def build_fits(
+    id: str,  # noqa: A002
+    wrong_build: Callable[[TorchBuild], str],
+    *,
+    fix: str,
+) -> HealthCheck:
+    """Checks that PyTorch is built for the accelerator.
+
+    Args:
+        id: Of the check.
+        wrong_build: As for :func:`cuda_morph.adapter_detection.detect_native`.
+        fix: What to do otherwise.
+
+    Returns:
+        The check; undecided without PyTorch.
+    """
+
+    def run() -> CheckResult:
+        build = torch_build()
+        if build is None:
+            return CheckResult(ok=None, message="PyTorch is not installed")
+        problem = wrong_build(build)
+        return CheckResult(ok=not problem, message=problem or f"PyTorch {build.version}")
+
+    return HealthCheck(id=id, summary="PyTorch is built for the accelerator", run=run, fix=fix)
 
 
 def variables_agree(

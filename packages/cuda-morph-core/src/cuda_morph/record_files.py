@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from cuda_morph.errors import PluginError
 from cuda_morph.hook_calls import field_problem
-from cuda_morph.records import AdapterSurface, Support, SurfaceName, Treatment
+from cuda_morph.records import AdapterSurface, ErrorCode, Support, SurfaceName, Treatment
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from enum import Enum
     from pathlib import Path
 
@@ -84,6 +85,29 @@ def read_surface(path: Path) -> AdapterSurface:
     )
     own = {key: content.get(key) for key in ("module", "version", "source")}
     return _record(path, "the file", AdapterSurface, {**own, "names": names}, {})
+
+
+def read_error_texts(path: Path, names: Sequence[str]) -> dict[str, str]:
+    """Writes sentences for a simulated device from a table of error codes.
+
+    For adapters whose own wording is not known: the sentence is name, code and meaning.
+
+    Args:
+        path: A file of `ErrorCode` records.
+        names: Entries of it, each of another class of failure.
+
+    Returns:
+        The sentences by `ErrorCode.semantic`.
+
+    Raises:
+        PluginError: The file cannot be read, or an entry is not in it.
+    """
+    rows = {row.name: row for row in read_records(path, ErrorCode)}
+    missing = [name for name in names if name not in rows]
+    if missing:
+        raise _error(path, missing[0], "is not there")
+    found = [rows[name] for name in names]
+    return {row.semantic: f"{row.name} ({row.code}): {row.meaning}" for row in found}
 
 
 @lru_cache(maxsize=16)

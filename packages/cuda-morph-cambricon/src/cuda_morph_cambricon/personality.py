@@ -1,0 +1,38 @@
+"""How a simulated device answers in place of torch_mlu.
+
+Which sentence torch_mlu puts around an error is not known: the texts are name and meaning of the
+error table. Numbers of a card are not known and 0.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cuda_morph.record_files import read_error_texts
+from cuda_morph.records import Personality
+
+DATA = Path(__file__).with_name("data")
+
+RAISED = (
+    "cnrtErrorNoMem",
+    "cnrtErrorNoDevice",
+    "cnrtErrorDeviceInvalid",
+    "cnrtErrorArgsInvalid",
+    "cnrtErrorKernelTrap",
+    "CN_MEMORY_ERROR_INVALID_ADDRESS",
+    "CN_INVOKE_ERROR_EXECUTED_TIMEOUT",
+    "cnrtErrorAssert",
+    "CN_ERROR_ECC_UNCORRECTABLE",
+    "cnrtErrorNotSupport",
+    "CNCL_RET_ASYNC_ERROR",
+)
+"""One code of each class of failure that a program can be made to meet."""
+
+PERSONALITY = Personality(
+    device_name="Cambricon MLU",
+    properties={"name": "Cambricon MLU", "total_memory": 0, "major": 0, "minor": 0},
+    capability=(0, 0),
+    absent_dtypes=("quint8", "quint4x2", "quint2x4", "qint8", "qint32"),
+    error_texts=read_error_texts(DATA / "error_codes.json", RAISED),
+    source="torch_mlu 1.25.0; cnrt.h 6.14.1",
+)

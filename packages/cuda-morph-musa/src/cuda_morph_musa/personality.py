@@ -1,0 +1,36 @@
+"""How a simulated device answers in place of torch_musa.
+
+Which sentence torch_musa puts around an error is not known: the texts are name and meaning of the
+error table. Numbers of a card are not known and 0.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cuda_morph.record_files import read_error_texts
+from cuda_morph.records import Personality
+
+DATA = Path(__file__).with_name("data")
+
+RAISED = (
+    "musaErrorMemoryAllocation",
+    "musaErrorNoDevice",
+    "musaErrorInvalidDevice",
+    "musaErrorInvalidValue",
+    "musaErrorIllegalAddress",
+    "musaErrorLaunchTimeout",
+    "musaErrorAssert",
+    "musaErrorLaunchFailure",
+    "musaErrorECCUncorrectable",
+    "musaErrorNotSupported",
+)
+"""One code of each class of failure that a program can be made to meet."""
+
+PERSONALITY = Personality(
+    device_name="Moore Threads GPU",
+    properties={"name": "Moore Threads GPU", "total_memory": 0, "major": 0, "minor": 0},
+    capability=(0, 0),
+    error_texts=read_error_texts(DATA / "error_codes.json", RAISED),
+    source="torch_musa 2.7.1; enumeration musaError_t in the MUSA fork of ollama",
+)
