@@ -4,6 +4,9 @@ Upstream: ``torch/autograd/profiler.py`` chooses the kind of trace by the device
 ``cuda`` for an NVIDIA device, whose profiler this build does not have. The bridge makes the choice
 that PyTorch makes for the accelerator under its own name. Can go when PyTorch asks for the device
 type there.
+
+``torch.autograd.profiler.emit_nvtx`` asks for PyTorch's NVTX observer, which only a CUDA build has;
+its block runs without it, with a `StubWarning`.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch  # noqa: TID253 - loaded at activation only, when torch already is
 
+from cuda_morph.device.treatments import Notices
 from cuda_morph.torch_facts import PRIVATE_USE_ONE
 
 if TYPE_CHECKING:
@@ -22,10 +26,13 @@ if TYPE_CHECKING:
 
 
 def apply(journal: Journal, target: Target) -> None:
-    """Redirects the initialiser of the profiler that all spellings end in."""
+    """Redirects the initialiser of the profiler that all spellings end in, and ``emit_nvtx``."""
     initialiser = _Initialiser(target)
     profiler = torch.autograd.profiler.profile
     initialiser.original = journal.redirect_function(vars(profiler)["__init__"], initialiser)
+    nvtx = vars(torch.autograd.profiler.emit_nvtx)
+    journal.redirect_function(nvtx["__enter__"], _NvtxEntry())
+    journal.redirect_function(nvtx["__exit__"], _leave_nvtx)
 
 
 class _Initialiser:
@@ -50,3 +57,31 @@ class _Initialiser:
         activity = torch.profiler.ProfilerActivity.PrivateUse1
         if activity in torch.profiler.supported_activities():
             profiler.kineto_activities.add(activity)
+
+
+class _NvtxEntry:
+    """Stands for ``torch.autograd.profiler.emit_nvtx.__enter__``."""
+
+    def __init__(self) -> None:
+        self._notices = Notices()
+
+    def __call__(self, block: Any) -> Any:
+        if not block.enabled:
+            return None
+        if block.entered:
+            raise RuntimeError("NVTX annotation context manager is not reentrant")
+        block.entered = True
+        torch.cuda.synchronize()
+        self._notices.give(
+            "torch.autograd.profiler.emit_nvtx",
+            "Operators are not marked for an NVIDIA tool; torch.profiler records them.",
+        )
+        return block
+
+
+def _leave_nvtx(block: Any, *_error: Any) -> Any:
+    """Stands for ``torch.autograd.profiler.emit_nvtx.__exit__``, which answers None when off."""
+    if not block.enabled:
+        return None
+    torch.cuda.synchronize()
+    return False
