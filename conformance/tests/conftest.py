@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+# Test modules are not on the import path; made_certificate.py is shared by several.
+sys.path.insert(0, str(Path(__file__).parent))
 
 GOOD = Path(__file__).with_name("good_plugin.py").read_text()
 

@@ -2,43 +2,65 @@ from __future__ import annotations
 
 import pytest
 
+from cuda_morph_conformance.checks import load_all
 from cuda_morph_conformance.registry import CHECKS
-from cuda_morph_conformance.runner import run_checks, run_plugin
-from cuda_morph_conformance.vocabulary import Level, Outcome
+from cuda_morph_conformance.runner import all_keys, keys_of, run_checks, run_plugin
+from cuda_morph_conformance.vocabulary import Evidence, Level, Outcome, Seen
+
+load_all()
+LOADS = [key for check in CHECKS.values() if check.level is Level.LOADS for key in keys_of(check)]
 
 
 @pytest.fixture(scope="module")
 def cpu_report():
-    return run_plugin("cpu")
+    return run_plugin("cpu", keys=LOADS)
 
 
-def outcomes(report):
-    return {result.id: (result.outcome, result.message) for result in report.results}
+def seen(report):
+    return {result.key: (result.seen, result.message) for result in report.results}
 
 
 def test_the_built_in_cpu_plugin_reaches_the_first_level(cpu_report):
-    assert outcomes(cpu_report) == dict.fromkeys(CHECKS, (Outcome.PASSED, ""))
+    assert seen(cpu_report) == dict.fromkeys(LOADS, (Seen.PASSED, ""))
     assert cpu_report.level is Level.LOADS
     assert cpu_report.clean
+    assert not cpu_report.complete
 
 
 def test_no_evidence_is_claimed_where_no_device_was_used(cpu_report):
-    assert cpu_report.evidence is None
-    assert cpu_report.as_dict()["evidence"] is None
+    assert cpu_report.evidence is Evidence.NONE
 
 
-def test_without_its_accelerator_a_plugin_reaches_no_level(install):
+def test_facts_are_taken_from_the_plugin(cpu_report):
+    facts = cpu_report.facts
+    assert (facts.plugin, facts.dist, facts.activated) == ("cpu", "cuda-morph-core", "cpu")
+    assert facts.backend["device_type"] == "cpu"
+    assert not facts.simulated
+
+
+def test_without_its_accelerator_a_plugin_reaches_no_level_and_everything_is_listed(install):
     install()
     report = run_plugin("mychip")
-    found = outcomes(report)
-    assert not [check_id for check_id, (what, _) in found.items() if what is Outcome.FAILED]
-    absent = {check_id for check_id, (what, _) in found.items() if what is Outcome.MISSING}
-    assert absent == {"CM-LOAD-050", "CM-LOAD-051", "CM-LOAD-052"}
-    assert "No module named 'torch_mychip'" in found["CM-LOAD-050"][1]
+    assert [result.key for result in report.results] == list(all_keys())
+    found = seen(report)
+    assert not [key for key, (what, _) in found.items() if what is Seen.FAILED]
+    by_level = {level: set() for level in Level}
+    for (name, _), (what, _) in found.items():
+        by_level[CHECKS[name].level].add(what)
+    assert by_level.pop(Level.LOADS) == {Seen.PASSED, Seen.SKIPPED}
+    assert {what for kinds in by_level.values() for what in kinds} <= {Seen.ABSENT}
+    assert "No module named 'torch_mychip'" in found["CM-LOAD-050", None][1]
     assert report.level is None
     assert not report.clean
-    identity = report.as_dict()["plugin"]
-    assert (identity["dist"], identity["version"]) == ("cuda-morph-mychip", "1.0")
+    assert report.count(Outcome.MISSING) > report.count(Outcome.PASSED) > 10
+    assert (report.facts.dist, report.facts.version) == ("cuda-morph-mychip", "1.0")
+
+
+def test_checks_run_active_in_both_views():
+    [device, *_] = [check for check in CHECKS.values() if check.active and len(check.views) == 2]
+    native, cuda = run_checks("sim", [device.id])
+    assert (native.view, cuda.view) == ("native", "cuda")
+    assert (native.seen, cuda.seen) == (Seen.PASSED, Seen.PASSED), (native, cuda)
 
 
 def test_settings_of_the_user_do_not_reach_the_checks(install, monkeypatch):
@@ -46,4 +68,4 @@ def test_settings_of_the_user_do_not_reach_the_checks(install, monkeypatch):
     monkeypatch.setenv("CUDA_MORPH_BLOCK", "mychip")
     monkeypatch.setenv("CUDA_MORPH_VIEW", "nonsense")
     [result] = run_checks("mychip", ["CM-LOAD-006"])
-    assert result.outcome is Outcome.PASSED
+    assert result.seen is Seen.PASSED

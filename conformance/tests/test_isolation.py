@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from cuda_morph_conformance.checks import load_all
 from cuda_morph_conformance.runner import run_checks
-from cuda_morph_conformance.vocabulary import Outcome
+from cuda_morph_conformance.vocabulary import Seen
 
+load_all()
 GOOD = Path(__file__).with_name("good_plugin.py").read_text()
 
 # The error table is asked for by the second check only; the third asks for something else.
@@ -36,22 +38,22 @@ def cuda_morph_error_codes():
 def test_only_the_running_check_fails(body, mention, install):
     install(GOOD + FATAL.format(body=body))
     before, struck, after = run_checks("mychip", THREE, limit=3)
-    assert (before.outcome, after.outcome) == (Outcome.PASSED, Outcome.PASSED)
-    assert struck.outcome is Outcome.FAILED
+    assert (before.seen, after.seen) == (Seen.PASSED, Seen.PASSED)
+    assert struck.seen is Seen.FAILED
     assert mention in struck.message
 
 
 def test_a_plugin_that_cannot_be_imported_fails_each_check_that_needs_it(install):
     install("import os\nos._exit(3)\n")
     found, named, accepted = run_checks("mychip", ["CM-LOAD-001", "CM-LOAD-020", "CM-LOAD-006"])
-    assert found.outcome is Outcome.PASSED
-    assert named.outcome is Outcome.FAILED
-    assert accepted.outcome is Outcome.FAILED
+    assert found.seen is Seen.PASSED
+    assert named.seen is Seen.FAILED
+    assert accepted.seen is Seen.FAILED
 
 
 def test_a_process_that_never_starts_leaves_everything_missing(install, monkeypatch):
     install()
-    monkeypatch.setattr("cuda_morph_conformance.runner.sys.executable", "/bin/false")
+    monkeypatch.setattr("cuda_morph_conformance.processes.sys.executable", "/bin/false")
     results = run_checks("mychip", THREE)
-    assert {result.outcome for result in results} == {Outcome.MISSING}
+    assert {result.seen for result in results} == {Seen.ABSENT}
     assert "exit code 1" in results[0].message

@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.metadata import Distribution, EntryPoint, entry_points
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import pluggy
@@ -226,19 +227,24 @@ class Subject:
             ranks=ranks,
         )
 
+    @property
+    def absence(self) -> str:
+        """Why neither the backend nor a simulation of it can be used here; empty when one can."""
+        if find_spec("torch") is None:
+            return "torch is not installed"
+        detection = self.detection()
+        if not detection.available and self.backend_name == self.name:
+            return f"the backend cannot be used here: {detection.reason}"
+        return ""
+
     def need_device(self) -> None:
         """Stop the check as not run where neither the backend nor its simulation can be used.
 
         Raises:
             NotRun: Torch is missing, or the plugin detects no device here.
         """
-        try:
-            import torch  # noqa: F401 - only whether it can be imported matters
-        except ImportError as error:
-            raise NotRun(f"torch cannot be imported: {error}") from error
-        detection = self.detection()
-        if not detection.available and self.backend_name == self.name:
-            raise NotRun(f"the backend cannot be used here: {detection.reason}")
+        if self.absence:
+            raise NotRun(self.absence)
 
     def _personality(self) -> object:
         """What a simulation of the plugin goes by, if it has one and a simulator is installed."""

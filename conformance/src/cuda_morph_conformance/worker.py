@@ -13,7 +13,7 @@ import json
 import random
 import sys
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +22,7 @@ from cuda_morph_conformance.facts import describe_subject
 from cuda_morph_conformance.integrity import loaded_code
 from cuda_morph_conformance.registry import CHECKS, CheckFailed, NotRun
 from cuda_morph_conformance.subject import Subject
-from cuda_morph_conformance.vocabulary import Seen
+from cuda_morph_conformance.vocabulary import Level, Seen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,8 +70,8 @@ def main(argument: str) -> None:
     """
     order = Order.decode(argument)
     load_all()
-    # Taken before any code of the plugin runs.
-    checks = [CHECKS[check_id] for check_id in order.ids]
+    # Taken before any code of the plugin runs, as records of our own that it cannot reach.
+    checks = [replace(CHECKS[check_id]) for check_id in order.ids]
     code = loaded_code()
     subject = Subject(order.plugin, view=order.view or "native")
     with Path(order.journal).open("a", encoding="utf-8", buffering=1) as journal:
@@ -144,12 +144,22 @@ def _see(check: Check, subject: Subject) -> tuple[Seen, str]:
             torch.default_generator.manual_seed(SEED)
         check.run(subject)
     except CheckFailed as failure:
-        return Seen.FAILED, str(failure)
+        return _absent(check, subject) or (Seen.FAILED, str(failure))
     except NotRun as reason:
         return Seen.SKIPPED, str(reason)
     except BaseException as error:  # noqa: BLE001 - a plugin may raise anything, SystemExit too
-        return Seen.FAILED, f"raised {_describe(error)}"
+        return _absent(check, subject) or (Seen.FAILED, f"raised {_describe(error)}")
     return Seen.PASSED, ""
+
+
+def _absent(check: Check, subject: Subject) -> tuple[Seen, str] | None:
+    """Tells a check that needs the device from one that failed; asked late, as it may load much."""
+    if check.level is Level.LOADS:
+        return None
+    with contextlib.suppress(CheckFailed):
+        if subject.absence:
+            return Seen.ABSENT, subject.absence
+    return None
 
 
 def _calm() -> None:
