@@ -193,7 +193,7 @@ def _import_torch() -> None:
 def _build(
     selection: Selection, view: str, journal: Journal, trace: bool | Literal["counts"]
 ) -> Activation:
-    from cuda_morph import bridges
+    from cuda_morph import bridges, ecosystem
     from cuda_morph.device import layer
     from cuda_morph.interception.choice import apply_best_tier
 
@@ -215,6 +215,7 @@ def _build(
     rows = layer.apply(context)
     choice = apply_best_tier(target, journal, environment.read(environment.TIER))
     bridges.apply(context, target)
+    ecosystem.apply(context, target)
     recorder = _started_recorder(usage, journal, target, choice.tier.name)
     return Activation(
         backend=backend,
@@ -367,7 +368,13 @@ def _import_torch_parts() -> None:
     torch = sys.modules.get("torch")
     if torch is None or getattr(torch.__spec__, "_initializing", True):
         return  # never from within `import torch`, which may import this module at its end
-    for name in ("device.layer", "interception.choice", "interception.tier", "bridges"):
+    for name in (
+        "device.layer",
+        "interception.choice",
+        "interception.tier",
+        "bridges",
+        "ecosystem",
+    ):
         importlib.import_module(f"cuda_morph.{name}")
 
 

@@ -1,0 +1,18 @@
+"""What other libraries look for beside PyTorch, applied lazily and taken back at deactivation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cuda_morph.ecosystem.attention import kernels
+from cuda_morph.ecosystem.flash_attn import offer_stand_in
+
+if TYPE_CHECKING:
+    from cuda_morph.device.layer import LayerContext
+    from cuda_morph.interception.tier import Target
+
+
+def apply(context: LayerContext, target: Target) -> None:
+    """Makes attention kernels and the package ``flash_attn`` available; imports neither."""
+    kernels.offer(context.journal, context.plugin, target.device_type)
+    offer_stand_in(context.journal)

@@ -1,0 +1,1 @@
+"""Modules of flash_attn."""
