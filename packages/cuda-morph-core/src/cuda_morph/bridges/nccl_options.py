@@ -25,7 +25,7 @@ class ProcessGroupNCCL:
             is_high_priority_stream: Whether collectives run on a stream of high priority.
         """
 
-        def __init__(self, is_high_priority_stream: bool = False) -> None:  # noqa: FBT001, FBT002 - as it is in PyTorch
+        def __init__(self, is_high_priority_stream: bool = False) -> None:
             self.is_high_priority_stream = is_high_priority_stream
             self.config = SimpleNamespace()
             self.split_from = None
