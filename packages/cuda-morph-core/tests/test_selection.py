@@ -288,3 +288,26 @@ def test_choosing_by_name_imports_no_torch(site: FakeSite) -> None:
         [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "False"
+
+
+def test_a_card_that_pytorch_calls_cuda_is_left_alone(site: FakeSite) -> None:
+    text = source("native").replace('device_type="fake"', 'device_type="cuda"')
+    site.add("native", text)
+    selection = select_backend()
+    assert (selection.plugin, selection.passthrough) == ("native", True)
+    import torch
+
+    import cuda_morph
+
+    before = dict(vars(torch.cuda))
+    with cuda_morph.activate("native") as activation:
+        assert (activation.tier, activation.backend.name) == ("passthrough", "native")
+        assert activation.device_count == 2
+        assert not cuda_morph.is_active()
+        assert vars(torch.cuda) == before
+
+
+def test_a_plugins_own_advice_is_given(site: FakeSite) -> None:
+    add(site, "one", detection="available=False, reason='no', details={'advice': 'Turn the key.'}")
+    with pytest.raises(BackendUnavailableError, match=r"Turn the key\. cuda-morph doctor"):
+        select_backend("one")

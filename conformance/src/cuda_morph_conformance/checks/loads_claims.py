@@ -52,13 +52,20 @@ def api_mappings_are_clear(subject: Subject) -> None:
 
 @check("CM-LOAD-042", level=Level.LOADS, since="0.1")
 def error_table_is_usable(subject: Subject) -> None:
-    """Each error code MUST be listed once with its meaning, and each pattern MUST compile.
+    """Each error code MUST be listed once in its family and mean one thing there.
 
-    Fix: correct the rows named above.
+    Second names of a number are entries of their own, with the same class. Each entry MUST have a
+    meaning, and each pattern MUST compile.
+
+    Fix: correct the rows named above; libraries that number on their own need a ``family`` each.
     """
     rows = list(_answer(subject, "cuda_morph_error_codes"))
-    codes = [row.code for row in rows if isinstance(row, ErrorCode)]
-    require(not _repeated(codes), f"listed twice: {', '.join(_repeated(codes))}")
+    codes = [row for row in rows if isinstance(row, ErrorCode)]
+    repeated = _repeated(f"{row.family} {row.code} {row.name}".strip() for row in codes)
+    require(not repeated, f"listed twice: {', '.join(repeated)}")
+    classes = {(row.family, row.code, row.semantic) for row in codes}
+    unclear = _repeated(f"{family} {code}".strip() for family, code, _ in classes)
+    require(not unclear, f"of several classes: {', '.join(unclear)}")
     for row in rows:
         if isinstance(row, ErrorCode):
             require(row.meaning.strip(), f"{row.code} has no meaning")

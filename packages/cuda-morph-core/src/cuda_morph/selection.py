@@ -39,7 +39,7 @@ class Selection:
 
     backend: Backend
     plugin: str
-    """Name of the plugin; ``cuda`` when PyTorch's own CUDA is left alone."""
+    """Name of the plugin; ``cuda`` when PyTorch's own CUDA was chosen without one."""
     detection: Detection
     reason: str
     """Why this one, in words."""
@@ -57,8 +57,8 @@ class Selection:
 
     @property
     def passthrough(self) -> bool:
-        """True when CUDA is real and nothing is to be changed."""
-        return self.plugin == native_cuda.NAME
+        """True when nothing is to be changed: PyTorch itself answers to CUDA's names."""
+        return self.backend.device_type == native_cuda.BACKEND.device_type
 
 
 def select_backend(requested: str | None = None, *, fallback: str = "cpu") -> Selection:
@@ -203,6 +203,9 @@ def _refusal(row: PluginRow) -> Exception:
 
 
 def _advice(row: PluginRow) -> str:
+    own = row.detection.details.get("advice") if row.detection else None
+    if own:
+        return f"{own} cuda-morph doctor looks further."
     steps = []
     if row.backend and row.backend.runtime_requires:
         steps.append(f"Check that {' and '.join(row.backend.runtime_requires)} can be imported.")
