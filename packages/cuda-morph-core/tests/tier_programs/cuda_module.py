@@ -84,7 +84,10 @@ def check_stream_handles_are_numbers(world):
 
 
 def check_stream_priority(world):
-    assert isinstance(torch.cuda.Stream(priority=-1), torch.Stream)
+    stream = torch.cuda.Stream(priority=-1)
+    assert isinstance(stream, torch.Stream)
+    least, greatest = torch.cuda.Stream.priority_range()
+    assert greatest <= stream.priority <= least
     assert isinstance(torch.cuda.Stream("cuda:0"), torch.Stream)
     assert isinstance(torch.cuda.Stream(device=torch.device("cuda")), torch.Stream)
 

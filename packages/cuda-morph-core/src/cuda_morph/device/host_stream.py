@@ -22,14 +22,14 @@ class HostStream(torch.Stream):  # type: ignore[misc, unused-ignore]
 
     Args:
         device: Ignored but for its validity; the CPU is one device.
-        priority: Kept as an attribute, without effect.
+        priority: Accepted without effect; all streams have priority 0.
     """
 
-    priority: int
+    priority = 0
 
     def __new__(cls, device: Any = None, priority: int = 0, **identity: Any) -> Self:
         """Creates a stream, or the handle of an existing one from its ``stream_id``."""
-        del device
+        del device, priority
         stream_id = identity.get("stream_id")
         stream: Self = super().__new__(
             cls,
@@ -37,7 +37,6 @@ class HostStream(torch.Stream):  # type: ignore[misc, unused-ignore]
             device_index=0,
             device_type=_CPU,
         )
-        stream.priority = priority
         return stream
 
     @property

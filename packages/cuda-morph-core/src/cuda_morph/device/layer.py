@@ -121,10 +121,11 @@ def _supply_state(context: LayerContext, notices: Notices) -> None:
 _HANDLES = (
     (torch.Stream, "cuda_stream", property(lambda stream: stream.stream_id)),
     (torch.Stream, "priority", 0),
+    (torch.Stream, "priority_range", staticmethod(lambda: (0, 0))),
     (torch.Event, "cuda_event", property(lambda event: event.event_id)),
 )
 """Attributes that CUDA's classes have beyond the device-neutral ones; the handles are numbers that
-tell streams and events apart, not pointers."""
+tell streams and events apart, not pointers, and all streams have one priority."""
 
 
 def _refused_runtime(context: LayerContext) -> Callable[[str], Answer]:
