@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from cuda_morph_conformance.checks import load_all
 from cuda_morph_conformance.runner import run_checks
 from cuda_morph_conformance.vocabulary import Seen
 
+load_all()
 GOOD = Path(__file__).with_name("good_plugin.py").read_text()
 HOOK = """
 from cuda_morph import records
