@@ -25,7 +25,8 @@ _FULL: dict[str, str] = {
     "error": "out_of_memory recovery accelerator bad_index refusal",
     "dist": "init nccl_name broadcast all_reduce reduce all_gather reduce_scatter gather scatter "
     "all_to_all send_recv barrier objects async_op subgroups ddp launch",
-    "attn": "sdpa",
+    "attn": "sdpa fused backward causal mask dropout gqa varlen kvcache sliding_window softcap "
+    "alibi flash_attn_import transformers",
     "compile": "dynamo export",
     "ext": "custom_op",
 }
@@ -49,9 +50,6 @@ _ABSENT: dict[str, tuple[Support, str]] = {
     "graph.replay": (Support.NEVER, ""),
     "graph.callables": (Support.NEVER, ""),
     "graph.pool": (Support.NEVER, ""),
-    "attn.fused": (Support.NOT_YET, "Attention is composed of smaller operators."),
-    "attn.varlen": (Support.NOT_YET, ""),
-    "attn.kvcache": (Support.NOT_YET, ""),
     "ext.build": (Support.NOT_YET, ""),
     "ext.load": (Support.NOT_YET, ""),
 }
@@ -79,6 +77,25 @@ CAPABILITIES: tuple[CapabilityClaim, ...] = (
     ),
 )
 """What is not listed is unknown; conformance then says what it found."""
+
+ATTENTION_FEATURES = (
+    "causal",
+    "window",
+    "softcap",
+    "alibi",
+    "mask",
+    "dropout",
+    "deterministic",
+    "lse",
+    "gqa",
+    "backward",
+    "empty_rows",
+    "value_dim",
+    "paged",
+    "cache_rows",
+    "cache_starts",
+)
+"""What the blocked attention kernel does, in the words of `AttentionKernel`."""
 
 DTYPES: tuple[DtypeSupport, ...] = tuple(
     DtypeSupport(dtype=one, support=Support.FULL) for one in _FULL["dtype"].split()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from cuda_morph.errors import SettingError
 from cuda_morph.hookspecs import hookimpl
 from cuda_morph.records import (
+    AttentionKernel,
     Backend,
     CapabilityClaim,
     CollectiveBackend,
@@ -90,6 +91,21 @@ def cuda_morph_capabilities() -> Iterable[CapabilityClaim]:
 def cuda_morph_collectives() -> Iterable[CollectiveBackend]:
     """A backend of its own stands for NCCL."""
     yield CollectiveBackend(name="simccl", device_types=(NAME,))
+
+
+@hookimpl
+def cuda_morph_attention_kernels() -> Iterable[AttentionKernel]:
+    """Blocked attention; it needs neither square scores nor a card."""
+    from cuda_morph_sim import attention
+
+    yield AttentionKernel(
+        name="sim_blocked",
+        forward=attention.forward,
+        varlen=attention.varlen,
+        kvcache=attention.kvcache,
+        dtypes=("float16", "bfloat16", "float32", "float64"),
+        features=claims.ATTENTION_FEATURES,
+    )
 
 
 @hookimpl
