@@ -176,6 +176,11 @@ class Subject:
         found = get_plugin(SIMULATOR, detect=True).detection
         return found.device_count if found else 0
 
+    @property
+    def environment(self) -> dict[str, str]:
+        """The environment of this process as it was before anything was activated."""
+        return dict(self._environment)
+
     def activate(self, **options: Any) -> Activation:
         """Activate the plugin, or its simulation, in the view of this subject.
 
