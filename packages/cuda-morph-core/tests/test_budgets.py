@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-MODULES_OF_AN_ACTIVATION = 100
-"""Core's own, pluggy's and the compiled tier's; PyTorch's compilers would be a thousand."""
+MODULES_OF_AN_ACTIVATION = 60
+"""Core's own and the compiled tier's, which `nox -s bench` counts exactly."""
 
 
 def python(code, **variables):
@@ -66,9 +66,8 @@ else:
     if new is None:
         pytest.skip(f"tier {tier} does not work here")
     assert len(new) < MODULES_OF_AN_ACTIVATION
-    foreign = [name for name in new if not name.startswith(("cuda_morph", "pluggy"))]
-    assert not [name for name in foreign if not name.startswith("torch.cuda.")], foreign
-    assert not [name for name in foreign if name.startswith(("torch._dynamo", "torch._inductor"))]
+    foreign = [name for name in new if not name.startswith("cuda_morph")]
+    assert not foreign
 
 
 def test_import_torch_loads_two_modules_of_core_when_nothing_is_asked():

@@ -6,7 +6,7 @@ import textwrap
 import pytest
 from fake_distributions import FakeSite, source
 
-from cuda_morph.builtin import cuda as native_cuda
+from cuda_morph.builtin import REAL_CUDA
 from cuda_morph.errors import (
     AmbiguousBackendError,
     BackendUnavailableError,
@@ -90,7 +90,7 @@ def test_real_cuda_is_left_alone(site: FakeSite, real_cuda: None) -> None:
     add(site, "absent", detection=ABSENT)
     add(site, "pretend", more="simulated=True")
     selection = select_backend()
-    assert selection.backend is native_cuda.BACKEND
+    assert selection.backend is REAL_CUDA
     assert selection.passthrough
     assert selection.detection.device_count > 0
 

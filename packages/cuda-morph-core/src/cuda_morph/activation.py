@@ -23,14 +23,15 @@ from cuda_morph.manifest import OFF, PASSTHROUGH, Activation
 from cuda_morph.patching import Journal
 from cuda_morph.plugins import device_mapping
 from cuda_morph.selection import Selection, select_backend
-from cuda_morph.usage import UsageCounter
 from cuda_morph.views import NATIVE, VIEWS, ViewPolicy
 
 if TYPE_CHECKING:
+    from cuda_morph.device.answers import Answer
     from cuda_morph.device.protocol import DeviceRuntime
     from cuda_morph.interception.tier import Target
     from cuda_morph.records import DeviceMapping
     from cuda_morph.trace.recorder import Recorder
+    from cuda_morph.usage import UsageCounter
 
 _log = logging.getLogger("cuda_morph")
 _lock = threading.RLock()
@@ -175,9 +176,9 @@ def _activate(
 
 def _inert(view: str) -> Activation:
     """Returns the manifest of an activation that the environment switched off."""
-    from cuda_morph.builtin.cuda import BACKEND
+    from cuda_morph.builtin import REAL_CUDA
 
-    return Activation(backend=BACKEND, requested=BACKEND.name, view=view, tier=OFF)
+    return Activation(backend=REAL_CUDA, requested=REAL_CUDA.name, view=view, tier=OFF)
 
 
 def _import_torch() -> None:
@@ -209,14 +210,16 @@ def _build(
         policy=policy,
         backend=backend,
         plugin=selection.plugin,
-        count_calls=usage.wrap,
+        count_calls=_uncounted if usage is None else usage.wrap,
     )
     # The layer comes first: creating a tensor for the tier's self-test calls torch.cuda.
     rows = layer.apply(context)
     choice = apply_best_tier(target, journal, environment.read(environment.TIER))
     bridges.apply(context, target)
     ecosystem.apply(context, target)
-    recorder = _started_recorder(usage, journal, target, choice.tier.name)
+    recorder = (
+        None if usage is None else _started_recorder(usage, journal, target, choice.tier.name)
+    )
     return Activation(
         backend=backend,
         requested=selection.requested,
@@ -228,7 +231,7 @@ def _build(
         tier_reasons=choice.reasons,
         warnings=tuple(selection.warnings),
         journal=journal,
-        usage_counter=usage if usage.enabled else None,
+        usage_counter=usage,
         recorder=recorder,
     )
 
@@ -240,24 +243,36 @@ def _device_mapping(selection: Selection) -> DeviceMapping:
     return mapping if simulation is None else replace(mapping, init=simulation.load)
 
 
+def _uncounted(_name: str, answer: Answer) -> Answer:
+    return answer
+
+
 def _started_recorder(
     usage: UsageCounter | Recorder, journal: Journal, target: Target, tier: str
 ) -> Recorder | None:
-    if isinstance(usage, UsageCounter):
-        return None
     from cuda_morph.trace import installation
+    from cuda_morph.trace.recorder import Recorder
 
+    if not isinstance(usage, Recorder):
+        return None
     installation.start(journal, usage, target, tier)
     return usage
 
 
-def _usage(mapping: DeviceMapping, trace: bool | Literal["counts"]) -> UsageCounter | Recorder:
-    if trace is not True:
-        return UsageCounter(enabled=bool(trace))
-    from cuda_morph.trace.installation import new_recorder
+def _usage(
+    mapping: DeviceMapping, trace: bool | Literal["counts"]
+) -> UsageCounter | Recorder | None:
+    """Returns what notes calls; ``None`` where nothing is to be noted, so that nothing is paid."""
+    if not trace:
+        return None
+    if trace != "counts":
+        from cuda_morph.trace.installation import new_recorder
 
-    adapter = mapping.module or getattr(mapping.init, "__module__", None)
-    return new_recorder(str(adapter or ""))
+        adapter = mapping.module or getattr(mapping.init, "__module__", None)
+        return new_recorder(str(adapter or ""))
+    from cuda_morph.usage import UsageCounter
+
+    return UsageCounter()
 
 
 def _runtime(selection: Selection, mapping: DeviceMapping, journal: Journal) -> DeviceRuntime:

@@ -62,7 +62,7 @@ def hookimpl(function: Any = None, **options: Any) -> Any:
         raise TypeError(f"hookimpl() got an unexpected keyword argument {min(unknown)!r}")
 
     def mark(implementation: _Function) -> _Function:
-        setattr(implementation, IMPL_MARK, {**_IMPL_OPTIONS, **options})
+        vars(implementation)[IMPL_MARK] = {**_IMPL_OPTIONS, **options}
         return implementation
 
     return mark if function is None else mark(function)
@@ -70,10 +70,12 @@ def hookimpl(function: Any = None, **options: Any) -> Any:
 
 def hookspec(function: _Function) -> _Function:
     """Marks a specification, in pluggy's form; used in this module only."""
-    options = {"firstresult": False, "historic": False}
-    setattr(
-        function, f"{PROJECT}_spec", {**options, "warn_on_impl": None, "warn_on_impl_args": None}
-    )
+    vars(function)[f"{PROJECT}_spec"] = {
+        "firstresult": False,
+        "historic": False,
+        "warn_on_impl": None,
+        "warn_on_impl_args": None,
+    }
     return function
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 import types
 from typing import TYPE_CHECKING
 
-from cuda_morph import environment, plugins, simulation
-from cuda_morph.builtin import cuda as native_cuda
+from cuda_morph import environment, plugins
+from cuda_morph.builtin import REAL_CUDA
 from cuda_morph.errors import (
     AmbiguousBackendError,
     BackendUnavailableError,
@@ -58,7 +58,7 @@ class Selection:
     @property
     def passthrough(self) -> bool:
         """True when nothing is to be changed: PyTorch itself answers to CUDA's names."""
-        return self.backend.device_type == native_cuda.BACKEND.device_type
+        return self.backend.device_type == REAL_CUDA.device_type
 
 
 def select_backend(requested: str | None = None, *, fallback: str = "cpu") -> Selection:
@@ -124,10 +124,10 @@ def _named(requested: str, why: str) -> Selection:
         raise SettingError(
             f"backend={requested!r} is not the name of a backend.", hint=_SEE_PLUGINS
         )
-    name, subject = simulation.split_request(requested)
+    name, subject = _split(requested)
     if subject is not None:
         return _simulated(name, subject, why)
-    if name == native_cuda.NAME:
+    if name == REAL_CUDA.name:
         return _passthrough(why)
     row = plugins.get_plugin(name)
     if row.status in USABLE:
@@ -135,6 +135,12 @@ def _named(requested: str, why: str) -> Selection:
     if row.status is not PluginStatus.READY:
         raise _refusal(row)
     return _selection(row, why, plugins.unmatched_names())
+
+
+def _split(requested: str) -> tuple[str, str | None]:
+    """Splits ``simulator:plugin``; without a colon the second part is ``None``."""
+    name, colon, subject = requested.strip().partition(":")
+    return name.strip(), subject.strip() if colon else None
 
 
 def check_request(requested: str) -> None:
@@ -146,20 +152,22 @@ def check_request(requested: str) -> None:
     Raises:
         MorphError: It cannot be what was meant; the message says what can.
     """
-    name, subject = simulation.split_request(requested)
-    if name != native_cuda.NAME or subject is not None:
+    name, subject = _split(requested)
+    if name != REAL_CUDA.name or subject is not None:
         _check_names(name, subject)
 
 
 def _check_names(name: str, subject: str | None) -> PluginRow:
     """Returns the row of the plugin whose hooks are to be used."""
-    if name == native_cuda.NAME:
+    if name == REAL_CUDA.name:
         raise SettingError(
             f"PyTorch's own CUDA does not simulate other backends; got '{name}:{subject}'.",
             hint=f"Use {name!r} alone.",
         )
     rows = [plugins.get_plugin(name)]
     if subject is not None:
+        from cuda_morph import simulation
+
         rows.append(simulation.check(name, subject))
     for row in rows:
         if row.status not in USABLE:
@@ -171,6 +179,8 @@ def _simulated(simulator: str, subject: str, why: str) -> Selection:
     row = _check_names(simulator, subject)
     if row.backend is None:
         raise PluginError(f"Plugin {row.name!r} was not loaded.", hint=_SEE_PLUGINS)
+    from cuda_morph import simulation
+
     backend, found = simulation.simulate(simulator, row.backend)
     return Selection(
         backend=backend,
@@ -279,8 +289,8 @@ def _passthrough(why: str, warnings: tuple[str, ...] = ()) -> Selection:
             hint="Name another backend, or none to use what is there.",
         )
     return Selection(
-        backend=native_cuda.BACKEND,
-        plugin=native_cuda.NAME,
+        backend=REAL_CUDA,
+        plugin=REAL_CUDA.name,
         detection=Detection(available=True, device_count=count),
         reason=f"{why}; PyTorch's own CUDA has {count} device(s)",
         warnings=warnings,

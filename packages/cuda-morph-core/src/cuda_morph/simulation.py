@@ -21,19 +21,6 @@ _SIMULATE = "cuda_morph_simulate"
 _PERSONALITY = "cuda_morph_personality"
 
 
-def split_request(requested: str) -> tuple[str, str | None]:
-    """Splits ``simulator:subject``.
-
-    Args:
-        requested: What `activate` was given.
-
-    Returns:
-        Name of a plugin, and the plugin that it is to simulate, ``None`` without a colon.
-    """
-    name, colon, subject = requested.strip().partition(":")
-    return name.strip(), subject.strip() if colon else None
-
-
 def simulatable() -> tuple[str, ...]:
     """Lists the plugins that a simulation can take the place of. Loads every plugin.
 

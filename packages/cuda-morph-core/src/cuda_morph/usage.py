@@ -11,21 +11,14 @@ if TYPE_CHECKING:
 
 
 class UsageCounter:
-    """Counts calls by CUDA name; thread-safe.
+    """Counts calls by CUDA name; thread-safe."""
 
-    Args:
-        enabled: Without it nothing is wrapped, so nothing is paid.
-    """
-
-    def __init__(self, *, enabled: bool) -> None:
-        self.enabled = enabled
+    def __init__(self) -> None:
         self._counts: Counter[str] = Counter()
         self._lock = threading.Lock()
 
     def wrap(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Returns `function`, wrapped to be counted under `name` when counting is on."""
-        if not self.enabled:
-            return function
+        """Returns `function`, wrapped to be counted under `name`."""
 
         def counted(*args: Any, **kwargs: Any) -> Any:
             self.add(name)

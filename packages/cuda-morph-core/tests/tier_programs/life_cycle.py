@@ -155,7 +155,7 @@ def check_a_failing_tier_takes_everything_back(world):
     from cuda_morph.interception import choice
 
     before = picture()
-    with exchanged(choice, "prove", failing(TierError("on purpose"))):
+    with exchanged(choice, "_prove", failing(TierError("on purpose"))):
         message = raises(TierError, activate, world)
         assert world.tier in message
         assert "on purpose" in message

@@ -1,6 +1,7 @@
 """Bridges: PyTorch's own extension points, used instead of patches wherever there is one.
 
-The bridges import torch, so this package is imported at activation, or when torch is there.
+The bridges import torch, so this package is imported at activation, or when torch is there. Those
+that only some targets or plugins need are imported for them.
 """
 
 from __future__ import annotations
@@ -8,20 +9,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cuda_morph.bridges import (
-    autocast,
     build_facts,
-    compile_torchscript,
+    compiled_code,
     distributed,
-    dlpack,
-    dtype_policy,
-    dynamo,
     library,
-    module_conversion,
     profiler,
     serialization,
-    storages,
-    vendor_errors,
 )
+from cuda_morph.plugins import get_plugin
+from cuda_morph.torch_facts import PRIVATE_USE_ONE
 
 if TYPE_CHECKING:
     from cuda_morph.device.layer import LayerContext
@@ -31,21 +27,37 @@ if TYPE_CHECKING:
 def apply(context: LayerContext, target: Target) -> None:
     """Applies every bridge that the target needs; all changes go to the context's journal."""
     serialization.apply(context, target)
-    storages.apply(context.journal, target)
-    dlpack.apply(context.journal, target)
     build_facts.apply(context.journal, target.policy)
-    dtype_policy.apply(context, target)
-    autocast.apply(context.journal, target)
-    module_conversion.apply(context.journal, target)
     distributed.apply(context, target)
     profiler.apply(context.journal, target)
-    dynamo.apply(context.journal, target)
     library.apply(context.journal, target)
-    compile_torchscript.apply(context.journal)
-    vendor_errors.apply(context.journal, context.plugin)
-    if target.device_type == "cpu":
-        from cuda_morph.bridges import functional_tensor, random_state, record_stream
+    compiled_code.apply(context.journal, target)
+    _apply_for_target(context, target)
+    _apply_for_plugin(context, target)
 
-        random_state.apply(context.journal)
-        record_stream.apply(context.journal)
-        functional_tensor.apply(context.journal, target)
+
+def _apply_for_target(context: LayerContext, target: Target) -> None:
+    if not target.masked:
+        from cuda_morph.bridges import own_names
+
+        own_names.apply(context.journal, target)
+    if target.device_type == "cpu":
+        from cuda_morph.bridges import cpu
+
+        cpu.apply(context.journal, target)
+    if target.type_id == PRIVATE_USE_ONE:
+        from cuda_morph.bridges import module_conversion
+
+        module_conversion.apply(context.journal)
+
+
+def _apply_for_plugin(context: LayerContext, target: Target) -> None:
+    hooks = get_plugin(context.plugin).hooks
+    if "cuda_morph_dtypes" in hooks:
+        from cuda_morph.bridges import dtype_policy
+
+        dtype_policy.apply(context, target)
+    if "cuda_morph_error_codes" in hooks:
+        from cuda_morph.bridges import vendor_errors
+
+        vendor_errors.apply(context.journal, context.plugin)

@@ -17,17 +17,12 @@ from typing import TYPE_CHECKING, Any
 
 import torch  # noqa: TID253 - loaded at activation only, when torch already is
 
-from cuda_morph.torch_facts import PRIVATE_USE_ONE
-
 if TYPE_CHECKING:
-    from cuda_morph.interception.tier import Target
     from cuda_morph.patching import Journal
 
 
-def apply(journal: Journal, target: Target) -> None:
+def apply(journal: Journal) -> None:
     """Lets ``Module._apply`` exchange parameters that move to or from the accelerator."""
-    if target.type_id != PRIVATE_USE_ONE:
-        return
     module = torch.nn.modules.module
     original = module.is_traceable_wrapper_subclass
 

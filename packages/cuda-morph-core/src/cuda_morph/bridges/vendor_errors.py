@@ -11,24 +11,18 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
-from cuda_morph.plugins import get_plugin
-
 if TYPE_CHECKING:
     from cuda_morph.error_lookup import ErrorTable
     from cuda_morph.patching import Journal
 
-_HOOK = "cuda_morph_error_codes"
-
 
 def apply(journal: Journal, plugin: str) -> None:
-    """Starts watching, when the plugin has error codes and the tier can.
+    """Starts watching, when the tier can.
 
     Args:
         journal: Receives the way back.
         plugin: Name of the active plugin, whose codes count.
     """
-    if _HOOK not in get_plugin(plugin).hooks:
-        return
     try:
         from cuda_morph_native import native
     except ImportError:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import torch  # noqa: TID253 - loaded at activation only, when torch already is
 
 from cuda_morph.errors import TierError, ViewError
 from cuda_morph.frozen_record import frozen_record
-from cuda_morph.interception.self_test import prove
 from cuda_morph.patching import Journal
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def apply_best_tier(target: Target, journal: Journal, forced: str | None = None)
             attempt = Journal()
             try:
                 tier.apply(target, attempt)
-                prove(target, tier.name)
+                _prove(target, tier.name)
             except TierError as error:
                 attempt.rollback()
                 obstacle = error.message
@@ -74,3 +75,35 @@ def apply_best_tier(target: Target, journal: Journal, forced: str | None = None)
         f"{which} cannot be used in this process. {listing}",
         hint="Unset CUDA_MORPH_TIER, or install cuda-morph-native for this interpreter.",
     )
+
+
+def _prove(target: Target, tier_name: str) -> None:
+    """The self-test of every activation: checks that device strings arrive where they should.
+
+    Raises:
+        TierError: One of the answers is wrong.
+    """
+    expected = "cuda" if target.masked else target.device_type
+    _expect(tier_name, "torch.device('cuda').type", torch.device("cuda").type, expected)
+    _expect(tier_name, "torch.device('cpu').type", torch.device("cpu").type, "cpu")
+    _expect(tier_name, "torch.device('meta').type", torch.device("meta").type, "meta")
+    if target.device_type != "cpu":
+        _expect(tier_name, "torch.device('cuda:1').index", torch.device("cuda:1").index, 1)
+    created = torch.empty(0, device="cuda").device.type
+    _expect(tier_name, "torch.empty(0, device='cuda').device.type", created, expected)
+    own = torch.device(target.device_type).type
+    _expect(tier_name, f"torch.device({target.device_type!r}).type", own, expected)
+    moved = torch.empty(0).cuda()
+    _expect(tier_name, "torch.empty(0).cuda().device.type", moved.device.type, expected)
+    try:
+        torch.device("cuda_morph_nonsense")
+    except RuntimeError:
+        return
+    raise TierError(f"Tier {tier_name}: an unknown device string was accepted.")
+
+
+def _expect(tier_name: str, what: str, found: Any, expected: Any) -> None:
+    if found != expected:
+        raise TierError(
+            f"Tier {tier_name} failed its self-test: {what} is {found!r}, not {expected!r}."
+        )

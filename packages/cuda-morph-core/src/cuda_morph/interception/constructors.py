@@ -53,3 +53,26 @@ def _set_constructor(classes: Iterable[type], address: int) -> None:
     for cls in classes:
         type_object(cls).tp_new = address
         type_modified(cls)
+
+
+def cuda_event_constructor(construct: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a ``torch.Event.__new__`` that also takes CUDA's positional options.
+
+    ``torch.cuda.Event`` is ``torch.Event`` while active; the first parameter of the one is a
+    bool, of the other a device.
+
+    Args:
+        construct: Builds the event, called as ``construct(cls, *args, **kwargs)``.
+    """
+
+    def new(cls: type, *args: Any, **kwargs: Any) -> Any:
+        kwargs.pop("external", None)
+        if args and isinstance(args[0], bool):
+            kwargs.update(zip(_EVENT_OPTIONS, args, strict=False))
+            args = ()
+        return construct(cls, *args, **kwargs)
+
+    return new
+
+
+_EVENT_OPTIONS = ("enable_timing", "blocking", "interprocess")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from cuda_morph.interception.constructors import cuda_event_constructor
+
 if TYPE_CHECKING:
     from cuda_morph.interception.constructors import Constructor
     from cuda_morph.interception.device_arguments import DeviceNames
@@ -58,21 +60,5 @@ def keyword_constructor(original: Constructor, names: DeviceNames) -> NewMethod:
 
 
 def event_constructor(original: Constructor, names: DeviceNames) -> NewMethod:
-    """Returns a ``torch.Event.__new__`` that also takes CUDA's positional options.
-
-    ``torch.cuda.Event`` is ``torch.Event`` while active; the first parameter of the one is a
-    bool, of the other a device.
-    """
-    construct = leading_constructor(original, names)
-
-    def new(cls: type, *args: Any, **kwargs: Any) -> Any:
-        kwargs.pop("external", None)
-        if args and isinstance(args[0], bool):
-            kwargs.update(zip(_EVENT_OPTIONS, args, strict=False))
-            args = ()
-        return construct(cls, *args, **kwargs)
-
-    return new
-
-
-_EVENT_OPTIONS = ("enable_timing", "blocking", "interprocess")
+    """Returns a ``torch.Event.__new__`` that understands CUDA's names and positional options."""
+    return cuda_event_constructor(leading_constructor(original, names))

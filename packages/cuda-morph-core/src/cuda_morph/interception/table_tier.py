@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch  # noqa: TID253 - loaded at activation only, when torch already is
 
 from cuda_morph.errors import TierError
-from cuda_morph.interception import class_layout, constructors, device_classes, device_table
-from cuda_morph.interception.device_arguments import DeviceNames
+from cuda_morph.interception import class_layout, constructors, device_table
 from cuda_morph.interception.tensor_attributes import cuda_method, is_cuda_property
 from cuda_morph.torch_facts import SPARE_TABLE_ENTRY
 
@@ -68,9 +67,12 @@ def _take_positional_options(journal: Journal) -> None:
     if class_layout.mismatch(torch.Event):
         return
     original = constructors.original_constructor(torch.Event)
-    names = DeviceNames("cuda")
+
+    def construct(cls: type, *args: Any, **kwargs: Any) -> Any:
+        return original(cls, args, kwargs)
+
     constructors.replace_constructor(
-        journal, torch.Event, device_classes.event_constructor(original, names)
+        journal, torch.Event, constructors.cuda_event_constructor(construct)
     )
 
 

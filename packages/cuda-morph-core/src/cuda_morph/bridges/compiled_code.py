@@ -1,24 +1,34 @@
-"""``x.cuda()`` and ``x.is_cuda`` inside TorchScript: about the device that ``cuda`` names.
+"""``x.cuda()`` and ``x.is_cuda`` in compiled code: TorchScript's and Dynamo's.
 
-Upstream: ``torch/csrc/jit/runtime/register_prim_ops.cpp`` has the CUDA device type compiled into
-the operators ``aten::cuda`` and ``prim::is_cuda``. Their calls are rewritten in each graph that is
-compiled or loaded, to what ``x.to("cuda")`` and ``x.device.type == torch.device("cuda").type``
-compile to. Saved again, the code reads so; in the native view it names the accelerator. Can go when
-TorchScript does.
+TorchScript. Upstream: ``torch/csrc/jit/runtime/register_prim_ops.cpp`` has the CUDA device type
+compiled into the operators ``aten::cuda`` and ``prim::is_cuda``. Their calls are rewritten in each
+graph that is compiled or loaded, to what ``x.to("cuda")`` and
+``x.device.type == torch.device("cuda").type`` compile to. Saved again, the code reads so; in the
+native view it names the accelerator. Can go when TorchScript does.
+
+Dynamo. Upstream: ``torch/_dynamo/variables/tensor.py`` folds ``is_cuda`` to
+``device.type == "cuda"``. Where devices keep their own name that is False, while the tensor itself
+says True. Can go when Dynamo asks the tensor. Dynamo is not loaded for it: the change is made when
+a program first compiles.
 """
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 import torch  # noqa: TID253 - loaded at activation only, when torch already is
 from torch.jit import _recursive  # noqa: TID253
 
+from cuda_morph.import_watch import after_import
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from cuda_morph.interception.tier import Target
     from cuda_morph.patching import Journal
 
+_DYNAMO = "torch._dynamo.variables.tensor"
 _REWRITES = {
     "aten::cuda": (
         """
@@ -55,7 +65,13 @@ _REWRITES = {
 """Operator: the call as it is found, and what stands in its place."""
 
 
-def apply(journal: Journal) -> None:
+def apply(journal: Journal, target: Target) -> None:
+    """Changes TorchScript now, and Dynamo now or as soon as it is loaded."""
+    _rewrite_torchscript(journal)
+    journal.on_rollback(after_import(_DYNAMO, lambda: _redirect_dynamo(journal, target)))
+
+
+def _rewrite_torchscript(journal: Journal) -> None:
     """Rewrites what comes out of the places where TorchScript code comes into being."""
     for name in ("_jit_script_compile", "_jit_script_compile_overload"):
         journal.set_attribute(torch._C, name, _rewriting_function(getattr(torch._C, name)))
@@ -90,3 +106,18 @@ def _rewrite(graph: Any) -> None:
     for operator, (found, wanted) in _REWRITES.items():
         if graph.findNode(operator) is not None:
             torch._C._jit_pass_custom_pattern_based_rewrite_graph(found, wanted, graph)
+
+
+def _redirect_dynamo(journal: Journal, target: Target) -> None:
+    tensors: Any = importlib.import_module(_DYNAMO)
+    names = {target.device_type, "cuda"}
+    native_packages = target.policy.native_packages if target.policy.by_frame else frozenset()
+
+    def is_cuda(variable: Any, tracer: Any) -> Any:
+        if variable.device is None:
+            return None
+        reader = str(tracer.f_globals.get("__name__", "")).partition(".")[0]
+        answer = variable.device.type in names and reader not in native_packages
+        return tensors.VariableTracker.build(tracer, answer)
+
+    journal.redirect_function(tensors.TensorVariable.method_attr_is_cuda, is_cuda)
