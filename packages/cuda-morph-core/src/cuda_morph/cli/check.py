@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -20,23 +21,19 @@ if TYPE_CHECKING:
 FORMATS = ("text", "json", "sarif", "html", "csv", "markdown", "github")
 
 
-class _Codes(click.ParamType):  # type: ignore[type-arg] - generic in newer releases only
-    """A comma-separated list of codes or beginnings of codes."""
+def _codes(
+    _context: click.Context, _option: click.Parameter, value: str | None
+) -> tuple[str, ...] | None:
+    """Reads a comma-separated list of codes or beginnings of codes."""
+    from cuda_morph.scan.rules import RULES, selects
 
-    name = "codes"
-
-    def convert(
-        self, value: str | tuple[str, ...], param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, ...]:
-        from cuda_morph.scan.rules import RULES, selects
-
-        if isinstance(value, tuple):
-            return value
-        codes = tuple(part.strip().upper() for part in value.split(",") if part.strip())
-        for code in codes:
-            if not any(selects(code, rule) for rule in RULES):
-                self.fail(f"{code!r} is no rule and no beginning of one.", param, ctx)
-        return codes
+    if value is None:
+        return None
+    codes = tuple(part.strip().upper() for part in value.split(",") if part.strip())
+    for code in codes:
+        if not any(selects(code, rule) for rule in RULES):
+            raise click.BadParameter(f"{code!r} is no rule and no beginning of one.")
+    return codes
 
 
 @click.command()
@@ -46,8 +43,8 @@ class _Codes(click.ParamType):  # type: ignore[type-arg] - generic in newer rele
     "--format", "style", type=click.Choice(FORMATS), default="text", help="How to write the report."
 )
 @click.option("--output", "file", type=click.Path(path_type=Path), help="Write the report here.")
-@click.option("--select", type=_Codes(), help="Only these rules, such as CM1,CM204.")
-@click.option("--ignore", type=_Codes(), help="Not these rules.")
+@click.option("--select", callback=_codes, help="Only these rules, such as CM1,CM204.")
+@click.option("--ignore", callback=_codes, help="Not these rules.")
 @click.option("--exclude", multiple=True, metavar="GLOB", help="Leave paths out; may be repeated.")
 @click.option("--statistics", is_flag=True, help="Counts by rule instead of every finding.")
 @click.option("--baseline", type=click.Path(path_type=Path), help="Report only what is not in it.")
@@ -62,25 +59,7 @@ class _Codes(click.ParamType):  # type: ignore[type-arg] - generic in newer rele
 @click.option("--isolated", is_flag=True, help="Ignore pyproject.toml.")
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 also when something was found.")
 @click.option("--uncovered", is_flag=True, help="Only what leaves work to do.")
-def check(
-    paths: tuple[Path, ...],
-    target: str | None,
-    style: str,
-    file: Path | None,
-    select: tuple[str, ...] | None,
-    ignore: tuple[str, ...] | None,
-    exclude: tuple[str, ...],
-    baseline: Path | None,
-    max_size: int | None,
-    jobs: int | None,
-    *,
-    statistics: bool,
-    write_baseline: bool,
-    no_cache: bool,
-    isolated: bool,
-    exit_zero: bool,
-    uncovered: bool,
-) -> int:
+def check(**options: Any) -> int:
     r"""Find every CUDA dependence in PATHs, the current folder by default.
 
     Python is read by meaning: aliases are followed, and a string is a device only where a device
@@ -98,29 +77,54 @@ def check(
       cuda-morph check . --uncovered --statistics
       cuda-morph check . --format html --output report.html
     """
+    return _check(_Options(**options))
+
+
+@dataclass(frozen=True)
+class _Options:
+    """What the command line says; ``None`` and empty leave it to the project's settings."""
+
+    paths: tuple[Path, ...]
+    target: str | None
+    style: str
+    file: Path | None
+    select: tuple[str, ...] | None
+    ignore: tuple[str, ...] | None
+    exclude: tuple[str, ...]
+    statistics: bool
+    baseline: Path | None
+    write_baseline: bool
+    max_size: int | None
+    jobs: int | None
+    no_cache: bool
+    isolated: bool
+    exit_zero: bool
+    uncovered: bool
+
+
+def _check(options: _Options) -> int:
     from cuda_morph.scan.check_report import make_report
     from cuda_morph.scan.settings import CheckSettings, read_settings
     from cuda_morph.scan.verdict import COVERED, Judge
 
-    paths = paths or (Path(),)
+    paths = options.paths or (Path(),)
     _require_paths(paths)
-    settings = CheckSettings() if isolated else read_settings(paths[0])
-    judge = Judge(target or settings.target)
-    results = _scan(paths, settings, exclude, max_size, jobs, cached=not no_cache)
+    settings = CheckSettings() if options.isolated else read_settings(paths[0])
+    judge = Judge(options.target or settings.target)
     report = make_report(
-        results,
+        _scan(paths, options, settings),
         judge,
-        select=settings.select if select is None else select,
-        ignore=settings.ignore if ignore is None else ignore,
+        select=settings.select if options.select is None else options.select,
+        ignore=settings.ignore if options.ignore is None else options.ignore,
     )
-    known = baseline or _settings_baseline(settings)
-    if write_baseline:
+    known = options.baseline or _settings_baseline(settings)
+    if options.write_baseline:
         return _write_known(known or Path("cuda-baseline.json"), report)
     report = _without_known(known, report)
-    if uncovered:
+    if options.uncovered:
         report = _filtered(report, lambda verdict: verdict not in COVERED)
-    _write(report, style, file, statistics=statistics)
-    return 0 if exit_zero else int(bool(report.rows))
+    _write(report, options)
+    return 0 if options.exit_zero else int(bool(report.rows))
 
 
 def _require_paths(paths: tuple[Path, ...]) -> None:
@@ -133,24 +137,20 @@ def _require_paths(paths: tuple[Path, ...]) -> None:
 
 def _scan(
     paths: tuple[Path, ...],
+    options: _Options,
     settings: CheckSettings,
-    exclude: tuple[str, ...],
-    max_size: int | None,
-    jobs: int | None,
-    *,
-    cached: bool,
 ) -> list[FileResult]:
     from cuda_morph.scan.cache import Cache, default_file
     from cuda_morph.scan.project import scan_project
     from cuda_morph.scan.source_files import MAX_SIZE
 
-    cache = Cache(default_file(list(paths))) if cached else None
+    cache = Cache(default_file(list(paths))) if not options.no_cache else None
     with output.progress("Reading files") as advance:
         results = scan_project(
             paths,
-            exclude=(*settings.exclude, *exclude),
-            max_size=max_size or settings.max_size or MAX_SIZE,
-            jobs=jobs,
+            exclude=(*settings.exclude, *options.exclude),
+            max_size=options.max_size or settings.max_size or MAX_SIZE,
+            jobs=options.jobs,
             cache=cache,
             progress=advance,
         )
@@ -183,19 +183,17 @@ def _without_known(file: Path | None, report: CheckReport) -> CheckReport:
 
 
 def _filtered(report: CheckReport, keep: Callable[[object], bool]) -> CheckReport:
-    from dataclasses import replace
-
     return replace(report, rows=tuple(row for row in report.rows if keep(row.judgement.verdict)))
 
 
-def _write(report: CheckReport, style: str, file: Path | None, *, statistics: bool) -> None:
-    text = _render(report, style, statistics=statistics)
+def _write(report: CheckReport, options: _Options) -> None:
+    text, file = _render(report, options.style, statistics=options.statistics), options.file
     if file is None:
         click.echo(text)
         return
     temporary = file.with_name(f"{file.name}.tmp")
     try:
-        temporary.write_text(click.unstyle(text) + "\n", encoding="utf-8")
+        temporary.write_text(click.unstyle(text) + "\n", encoding="utf-8", errors="surrogateescape")
         temporary.replace(file)
     except OSError as error:
         from cuda_morph.errors import MorphError

@@ -71,7 +71,7 @@ def default_file(paths: list[Path]) -> Path:
     import platformdirs
 
     key = "\n".join(sorted(str(path.resolve()) for path in paths))
-    name = hashlib.sha256(key.encode()).hexdigest()[:16]
+    name = hashlib.sha256(os.fsencode(key)).hexdigest()[:16]
     folder = Path(platformdirs.user_cache_dir("cuda-morph", appauthor=False)) / "check"
     return folder / f"{name}.json"
 

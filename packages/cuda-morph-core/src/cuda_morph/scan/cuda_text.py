@@ -85,11 +85,13 @@ WORDS = (
     "cufft",
     "cusolver",
     "cusparse",
+    "+cu",
+    "whl/cu",
 )
-"""A file without any of these, in whatever case, and without `INTEGERS` has no finding."""
+"""A file without any of these, in whatever case, and without `PATTERNS` has no finding."""
 
-INTEGERS = (re.compile(r"\.to\(\s*\d"), re.compile(r"device\s*=\s*\d"))
-"""Integers as devices. Two patterns: each begins with a literal, which is searched for fast."""
+PATTERNS = (re.compile(r"\.to\(\s*\d"), re.compile(r"device\s*=\s*\d"), re.compile(r"\.cuh?[\"']"))
+"""Integers as devices, CUDA sources. Each begins with a literal, which is searched for fast."""
 
 
 def mentions(text: str) -> Iterator[int]:
@@ -106,7 +108,7 @@ def mentions(text: str) -> Iterator[int]:
         while at >= 0:
             yield at
             at = lowered.find(word, at + len(word))
-    for pattern in INTEGERS:
+    for pattern in PATTERNS:
         for match in pattern.finditer(text):
             yield match.start()
 

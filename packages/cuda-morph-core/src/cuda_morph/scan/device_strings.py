@@ -59,6 +59,13 @@ class DeviceStrings:
             self._keyword(keyword, option)
         self._starts_with(node)
         self._parametrized(node)
+        for argument in node.args:
+            self._legacy_type(argument)
+
+    def _legacy_type(self, node: ast.AST) -> None:
+        text = text_of(node)
+        if text and cuda_text.LEGACY_TYPE.fullmatch(text):
+            self._report("CM204", node, text)
 
     def _moves(self, node: ast.Call) -> bool:
         return isinstance(node.func, ast.Attribute) and node.func.attr == "to"
@@ -184,6 +191,7 @@ class DeviceStrings:
         """``device.type == "cuda"``, ``"cuda" in device``, ``backend == "nccl"``."""
         sides = [node.left, *node.comparators]
         for side in sides:
+            self._legacy_type(side)
             others = [other for other in sides if other is not side]
             for text_node in _texts(side):
                 text = text_of(text_node) or ""

@@ -78,7 +78,7 @@ def _problem(path: Path, kind: str, rule: str, why: str) -> FileResult:
 def _decode(data: bytes, kind: str) -> tuple[str, str]:
     """Returns the text and, where bytes had to be replaced, what was wrong."""
     encoding = "utf-8-sig" if data.startswith(b"\xef\xbb\xbf") else "utf-8"
-    if kind == "python" and not data.isascii():
+    if kind == "python" and (b"coding" in data[:400] or not data.isascii()):
         try:
             encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
         except SyntaxError as error:

@@ -119,8 +119,8 @@ class _Scanner:
 
     def _walk(self, node: ast.AST) -> None:
         self._detectors.look(node)
-        if isinstance(node, ast.Attribute) and self._bindings.resolve(node) is not None:
-            return  # the whole chain has been looked at
+        if isinstance(node, (ast.Attribute, ast.Call)) and self._bindings.resolve(node) is not None:
+            return  # the whole chain has been looked at, or getattr with a text
         scoped = isinstance(node, _SCOPES)
         if scoped:
             self._bindings.enter(node)

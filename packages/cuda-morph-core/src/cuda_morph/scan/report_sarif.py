@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -81,7 +82,11 @@ def _result(row: Row, codes: list[str]) -> dict[str, Any]:
                 }
             }
         ],
-        "partialFingerprints": {"cudaMorph/v1": hashlib.sha256(identity.encode()).hexdigest()[:32]},
+        "partialFingerprints": {
+            "cudaMorph/v1": hashlib.sha256(identity.encode(errors="surrogateescape")).hexdigest()[
+                :32
+            ]
+        },
         "properties": {
             "verdict": row.judgement.verdict.value,
             "effort": row.judgement.effort.value,
@@ -93,7 +98,7 @@ def _result(row: Row, codes: list[str]) -> dict[str, Any]:
 
 def _uri(path: str) -> str:
     file = Path(path)
-    return file.as_uri() if file.is_absolute() else quote(file.as_posix())
+    return file.as_uri() if file.is_absolute() else quote(os.fsencode(file.as_posix()))
 
 
 def _region(place: Place, excerpt: str) -> dict[str, Any]:

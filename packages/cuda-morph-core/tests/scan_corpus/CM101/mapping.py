@@ -1,0 +1,1 @@
+SETTINGS = {"device": "cuda", "note": "cuda"}  # >> CM101

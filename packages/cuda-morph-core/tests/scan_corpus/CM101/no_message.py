@@ -1,0 +1,3 @@
+print("cuda is not available")
+print("cuda")
+raise SystemExit("use cuda:0 instead")

@@ -1,0 +1,4 @@
+import logging
+
+logging.info("running", extra={"tag": "cuda"})
+dict(label="cuda", title="cuda:0")

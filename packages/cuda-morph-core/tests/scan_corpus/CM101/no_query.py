@@ -1,0 +1,2 @@
+query = "select cuda from cards where device = 'cuda'"
+words = "cuda nccl".split()

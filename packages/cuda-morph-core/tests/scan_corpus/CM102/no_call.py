@@ -1,0 +1,3 @@
+def main(args):
+    if args.cuda:
+        print(args.no_cuda)

@@ -1,0 +1,4 @@
+import types
+
+options = types.SimpleNamespace(cuda=True)
+enabled = options.cuda

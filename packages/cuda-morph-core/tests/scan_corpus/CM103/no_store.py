@@ -1,0 +1,6 @@
+class Fake:
+    pass
+
+
+fake = Fake()
+fake.is_cuda = False

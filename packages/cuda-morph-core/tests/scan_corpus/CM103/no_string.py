@@ -1,0 +1,1 @@
+names = ["is_cuda", "is_cpu"]

@@ -1,0 +1,2 @@
+def f(x):
+    return x.is_cuda  # >> CM103

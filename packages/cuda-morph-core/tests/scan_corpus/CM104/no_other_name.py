@@ -1,0 +1,2 @@
+def f(language, extension):
+    return language == "cuda" or extension == "cuda"

@@ -1,0 +1,4 @@
+def f(line, path):
+    if "cuda" in line:
+        return True
+    return path.startswith("cuda")

@@ -1,0 +1,2 @@
+def f(device, name):
+    return device.startswith("cuda") or str(device).startswith("cuda:")  # >> CM104, CM104

@@ -1,0 +1,2 @@
+def f(config):
+    return config["device"] == "cuda"  # >> CM104

@@ -1,0 +1,2 @@
+def f(x):
+    return x.to(0)  # >> CM105

@@ -1,0 +1,5 @@
+import torch
+
+
+def f(rank):
+    return torch.device(f"cuda:{rank}")  # >> CM106

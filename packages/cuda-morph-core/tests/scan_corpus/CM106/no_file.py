@@ -1,0 +1,2 @@
+def f(step):
+    return open(f"cuda_{step}.log"), f"cuda-{step}"

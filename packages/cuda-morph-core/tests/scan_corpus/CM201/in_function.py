@@ -1,0 +1,4 @@
+def f():
+    import torch
+
+    return torch.cuda.memory_allocated()  # >> CM201

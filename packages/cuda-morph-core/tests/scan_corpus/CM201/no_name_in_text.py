@@ -1,0 +1,1 @@
+HELP = "calls torch.cuda.synchronize()"

@@ -1,0 +1,3 @@
+import mylib as torch
+
+torch.cuda.synchronize()

@@ -1,0 +1,5 @@
+import torch
+
+
+def f(torch):
+    return torch.cuda.synchronize()

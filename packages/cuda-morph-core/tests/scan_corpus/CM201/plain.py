@@ -1,0 +1,4 @@
+import torch
+
+torch.cuda.synchronize()  # >> CM201
+n = torch.cuda.device_count()  # >> CM201

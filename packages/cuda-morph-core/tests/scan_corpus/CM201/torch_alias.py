@@ -1,0 +1,3 @@
+import torch as t
+
+t.cuda.synchronize()  # >> CM201

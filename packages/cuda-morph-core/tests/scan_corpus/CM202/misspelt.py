@@ -1,0 +1,3 @@
+from torch.cuda import syncronize  # >> CM202
+
+syncronize()  # >> CM202

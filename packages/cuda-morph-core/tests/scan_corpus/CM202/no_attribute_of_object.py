@@ -1,0 +1,3 @@
+import torch
+
+torch.cuda.Stream().wait_stream(None)  # >> CM201

@@ -1,0 +1,3 @@
+import torch
+
+torch.cuda.current_device()  # >> CM201

@@ -1,0 +1,3 @@
+import torch
+
+torch.cuda._sleep_forever(10)  # >> CM202

@@ -1,0 +1,4 @@
+import torch
+
+if hasattr(torch._C, "_cuda_getDeviceCount"):
+    n = torch._C._cuda_getDeviceCount()  # >> CM203

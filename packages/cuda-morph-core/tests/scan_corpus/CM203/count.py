@@ -1,0 +1,3 @@
+import torch
+
+torch._C._cuda_getDeviceCount()  # >> CM203

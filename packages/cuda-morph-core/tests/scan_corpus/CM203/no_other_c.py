@@ -1,0 +1,3 @@
+import torch
+
+torch._C._set_grad_enabled(True)

@@ -1,0 +1,1 @@
+names = ["_cuda_getDeviceCount"]

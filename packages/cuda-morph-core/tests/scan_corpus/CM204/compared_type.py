@@ -1,0 +1,2 @@
+def f(x):
+    return x.type() == "torch.cuda.FloatTensor"  # >> CM204

@@ -1,0 +1,1 @@
+print("torch.cuda.FloatTensor is an old name of a type")

@@ -1,0 +1,5 @@
+import torch
+
+with torch.amp.autocast("cpu"):
+    pass
+scaler = torch.amp.GradScaler()

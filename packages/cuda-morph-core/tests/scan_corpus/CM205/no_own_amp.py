@@ -1,0 +1,4 @@
+from mylib.amp import autocast
+
+with autocast():
+    pass

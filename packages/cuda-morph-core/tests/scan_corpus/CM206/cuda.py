@@ -1,0 +1,3 @@
+import torch
+
+torch.backends.cuda.matmul.allow_tf32 = True  # >> CM206

@@ -1,0 +1,5 @@
+class Settings:
+    cudnn = None
+
+
+Settings.cudnn = True

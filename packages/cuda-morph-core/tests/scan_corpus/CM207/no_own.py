@@ -1,0 +1,3 @@
+from mylib import version
+
+print(version.cuda)

@@ -1,0 +1,3 @@
+import torch
+
+print(torch.version.git_version, torch.__version__)

@@ -1,0 +1,3 @@
+import torch
+
+major = int(torch.version.cuda.split(".")[0])  # >> CM207

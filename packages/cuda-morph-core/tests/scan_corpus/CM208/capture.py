@@ -1,0 +1,5 @@
+import torch
+
+graph = torch.cuda.CUDAGraph()  # >> CM208
+with torch.cuda.graph(graph):  # >> CM208
+    pass

@@ -1,0 +1,3 @@
+from mylib import graph
+
+graph.capture("cuda graph")

@@ -1,0 +1,4 @@
+import torch
+
+with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]):
+    pass

@@ -1,0 +1,5 @@
+def train(use_cuda=True):
+    return use_cuda
+
+
+train(use_cuda=True)

@@ -1,0 +1,4 @@
+import torch.distributed as dist
+
+if dist.get_backend() == "nccl":  # >> CM301
+    pass

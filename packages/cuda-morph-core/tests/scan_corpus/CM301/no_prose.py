@@ -1,0 +1,2 @@
+print("nccl is fast")
+words = ["nccl", "mpi"]

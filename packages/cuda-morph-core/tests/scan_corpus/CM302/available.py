@@ -1,0 +1,3 @@
+import torch.distributed as dist
+
+ok = dist.is_nccl_available()  # >> CM302

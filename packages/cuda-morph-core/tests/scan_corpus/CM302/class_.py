@@ -1,0 +1,3 @@
+from torch.distributed import ProcessGroupNCCL  # >> CM302
+
+options = ProcessGroupNCCL.Options()  # >> CM302

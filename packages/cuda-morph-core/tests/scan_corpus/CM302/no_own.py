@@ -1,0 +1,3 @@
+from mylib import is_nccl_available
+
+is_nccl_available()

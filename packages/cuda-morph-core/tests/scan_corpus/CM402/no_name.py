@@ -1,0 +1,2 @@
+triton = "a moon"
+print(triton)

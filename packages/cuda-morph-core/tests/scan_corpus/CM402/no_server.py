@@ -1,0 +1,1 @@
+import tritonclient.http as client

@@ -1,0 +1,1 @@
+from bitsandbytes.optim import Adam8bit  # >> CM403

@@ -1,0 +1,1 @@
+import apex.parallel  # >> CM404

@@ -1,0 +1,2 @@
+def build(use_xformers=False):
+    return use_xformers

@@ -1,0 +1,3 @@
+from transformers import AutoModel
+
+name = "xformers"

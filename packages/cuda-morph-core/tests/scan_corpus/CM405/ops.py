@@ -1,0 +1,1 @@
+from xformers.ops import memory_efficient_attention  # >> CM405

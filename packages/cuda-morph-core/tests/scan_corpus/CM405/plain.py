@@ -1,0 +1,1 @@
+import xformers  # >> CM405

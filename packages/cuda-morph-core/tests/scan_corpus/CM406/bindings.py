@@ -1,0 +1,1 @@
+from cuda import cudart  # >> CM406

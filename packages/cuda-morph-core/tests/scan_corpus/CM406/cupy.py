@@ -1,0 +1,3 @@
+import cupy as cp  # >> CM406
+
+a = cp.zeros(3)

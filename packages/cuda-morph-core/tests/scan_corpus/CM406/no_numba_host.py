@@ -1,0 +1,6 @@
+from numba import jit, prange
+
+
+@jit
+def f(n):
+    return n

@@ -1,0 +1,3 @@
+import numpy as cp
+
+a = cp.zeros(3)

@@ -1,0 +1,6 @@
+from numba import cuda  # >> CM406
+
+
+@cuda.jit  # >> CM406
+def kernel(a):
+    pass

@@ -1,0 +1,1 @@
+import numba.cuda  # >> CM406

@@ -1,0 +1,2 @@
+import pycuda.autoinit  # >> CM406
+from pycuda import driver  # >> CM406

@@ -1,0 +1,2 @@
+import tensorrt as trt  # >> CM407
+from transformer_engine.pytorch import Linear  # >> CM407

@@ -1,0 +1,3 @@
+from torch import tensor
+
+tensorrt_free = True

@@ -1,0 +1,3 @@
+import pynvml  # >> CM407
+
+pynvml.nvmlInit()

@@ -1,0 +1,1 @@
+SOURCES = ["a.cu", "b.cuh"]

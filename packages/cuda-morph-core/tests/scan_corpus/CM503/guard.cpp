@@ -1,0 +1,2 @@
+#include <torch/extension.h>
+#include <c10/cuda/CUDAGuard.h> // >> CM503

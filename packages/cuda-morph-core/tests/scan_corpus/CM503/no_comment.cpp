@@ -1,0 +1,2 @@
+// needs cuda_runtime.h one day
+#include <vector>

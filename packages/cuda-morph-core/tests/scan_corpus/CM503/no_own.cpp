@@ -1,0 +1,1 @@
+#include "my_cuda_free_header.h"

@@ -1,0 +1,3 @@
+import ctypes
+
+lib = ctypes.CDLL("./libcudasomething_of_ours.so")

@@ -1,0 +1,3 @@
+from torch.utils.cpp_extension import load_inline
+
+ops = load_inline(name="k", cpp_sources="int f();")

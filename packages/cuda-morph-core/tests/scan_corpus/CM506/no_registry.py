@@ -1,0 +1,2 @@
+registry = {}
+registry["my::op"] = "cuda op"

@@ -1,0 +1,3 @@
+#!/bin/bash
+# CUDA_VISIBLE_DEVICES is set by the scheduler
+echo done

@@ -1,0 +1,1 @@
+print("set CUDA_VISIBLE_DEVICES to choose a card")

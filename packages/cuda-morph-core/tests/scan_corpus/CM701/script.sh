@@ -1,0 +1,3 @@
+#!/bin/bash
+export CUDA_VISIBLE_DEVICES=0,1 # >> CM701
+echo "$CUDA_VISIBLE_DEVICES" # >> CM701

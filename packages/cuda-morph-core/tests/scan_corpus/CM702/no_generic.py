@@ -1,0 +1,3 @@
+import os
+
+os.environ["PYTORCH_ALLOC_CONF"] = "expandable_segments:True"

@@ -1,0 +1,3 @@
+import os
+
+os.environ["LAUNCH_BLOCKING"] = "1"

@@ -1,0 +1,1 @@
+raise_hint = "run with CUDA_LAUNCH_BLOCKING=1"

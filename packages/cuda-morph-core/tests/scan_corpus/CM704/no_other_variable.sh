@@ -1,0 +1,1 @@
+export OMP_NUM_THREADS=1

@@ -1,0 +1,2 @@
+CUDA_AVAILABLE = True
+CUDA_KERNELS = ["a"]

@@ -1,0 +1,1 @@
+NCCL_TIMEOUT = 30

@@ -1,0 +1,1 @@
+export GLOO_SOCKET_IFNAME=eth0

@@ -1,0 +1,1 @@
+print("run nvidia-smi to see the cards")

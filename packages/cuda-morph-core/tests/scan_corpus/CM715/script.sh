@@ -1,0 +1,2 @@
+nvidia-smi -L # >> CM715
+NVCC=$(which nvcc) # >> CM715

@@ -1,0 +1,2 @@
+def f(:  # >> CM901
+    return torch.cuda

@@ -1,0 +1,5 @@
+import torch
+
+
+def call(name):
+    return getattr(torch.cuda, name)()  # >> CM905, CM201

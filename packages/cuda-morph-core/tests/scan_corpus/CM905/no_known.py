@@ -1,0 +1,3 @@
+import torch
+
+f = getattr(torch.cuda, "synchronize")  # >> CM201

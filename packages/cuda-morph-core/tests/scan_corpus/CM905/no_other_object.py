@@ -1,0 +1,2 @@
+def call(module, name):
+    return getattr(module, name)()
