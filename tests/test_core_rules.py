@@ -115,7 +115,7 @@ def test_imports_flow_one_way(name):
 PYTORCH_S_OWN = {"torch_facts": ["xpu"], "torch_build": ["xpu"]}
 """Device types that PyTorch itself has built in may be named where its facts are kept."""
 
-PROSE = {"note", "replacement"}
+PROSE = {"note", "replacement", "summary", "why", "advice", "example"}
 """Fields of data files that are documents."""
 
 
