@@ -109,7 +109,8 @@ class DeviceMapping:
     runtime: Callable[[], DeviceRuntime] | None = None
     """Builds a custom device runtime; ``None``: the generic one over ``module``."""
     compute_capability: tuple[int, int] = (0, 0)
-    """Answer of ``torch.cuda.get_device_capability``; never ``None``, so comparisons work."""
+    """Answer of ``torch.cuda.get_device_capability``; never ``None``, so comparisons work. With
+    ``(0, 0)`` the module's own ``get_device_capability`` is asked first, if it gives a pair."""
 
 
 @frozen_record

@@ -9,7 +9,7 @@ import torch  # noqa: TID253 - loaded at activation only, when torch already is
 from cuda_morph.errors import BackendUnavailableError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from cuda_morph.device.protocol import DeviceArgument
 
@@ -110,7 +110,7 @@ class AcceleratorRuntime:
 
         own = getattr(self.module, "get_device_properties", None)
         source = own(index) if own is not None else None
-        major, minor = self.compute_capability
+        major, minor = self._capability(index)
         known: dict[str, Any] = {"major": major, "minor": minor}
         if not getattr(source, "name", ""):
             name = getattr(self.module, "get_device_name", None)
@@ -119,16 +119,29 @@ class AcceleratorRuntime:
             known["total_memory"] = self.memory_info(index)[1]
         return CudaDeviceProperties(source, **known)
 
-    def default_generators(self) -> tuple[Any, ...]:
+    def _capability(self, index: int) -> tuple[int, int]:
+        """Returns the plugin's pair; where it names none the module's own, if that is a pair."""
+        if self.compute_capability == (0, 0):
+            own = getattr(self.module, "get_device_capability", None)
+            said = own(index) if own is not None else None
+            if isinstance(said, tuple) and len(said) == 2:  # noqa: PLR2004 - a pair
+                return int(said[0]), int(said[1])
+        return self.compute_capability
+
+    def default_generators(self) -> Sequence[Any]:
         """See `DeviceRuntime.default_generators`."""
-        generators = tuple(getattr(self.module, "default_generators", ()))
-        if len(generators) < self.device_count():
+        listed = tuple(getattr(self.module, "default_generators", ()))
+        if len(listed) >= self.device_count():
+            return listed
+        from cuda_morph.device import generators
+
+        if not generators.can_be_found(self.module):
             raise BackendUnavailableError(
-                f"The device module of {self.device_type!r} lists {len(generators)} default "
+                f"The device module of {self.device_type!r} lists {len(listed)} default "
                 f"generators for {self.device_count()} devices.",
                 hint="The plugin must supply a device runtime with default_generators().",
             )
-        return generators
+        return generators.LateGenerators(self.module, self.device_count)
 
     def supports_bf16(self) -> bool:
         """See `DeviceRuntime.supports_bf16`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
 DeviceArgument = Any
 """What torch.cuda accepts as a device: ``None``, an int, a string or a ``torch.device``."""
@@ -95,7 +95,7 @@ class DeviceRuntime(Protocol):
         """Returns an object with the fields of CUDA's device properties."""
         ...
 
-    def default_generators(self) -> tuple[Any, ...]:
+    def default_generators(self) -> Sequence[Any]:
         """Returns the default random generator of each device."""
         ...
 
