@@ -80,6 +80,8 @@ def test_own_generators(sim):
     assert torch.equal(torch.rand(4, device="sim", generator=generator.manual_seed(9)), numbers)
     with pytest.raises(RuntimeError, match="generator"):
         torch.rand(4, device="sim", generator=torch.Generator())
+    with pytest.raises(RuntimeError, match="Expected a 'cpu' device type for generator"):
+        torch.rand(4, generator=generator)
 
 
 def test_fork_rng_restores_the_device(sim):

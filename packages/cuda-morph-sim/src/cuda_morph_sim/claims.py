@@ -10,14 +10,18 @@ from cuda_morph.records import CapabilityClaim, DtypeSupport, Support
 
 _IN_ORDER = "Work runs in program order on the calling thread; streams are identities."
 
+_DTYPES = (
+    "float64 float32 float16 bfloat16 float8_e4m3fn float8_e5m2 int64 int32 int16 int8 uint8 bool "
+    "complex64 complex128"
+)
+
 _FULL: dict[str, str] = {
     "load": "install discovery isolation detection static_claims activation reversible inheritance",
     "device": "string index count current context multiple synchronize properties name capability "
-    "tensor_methods module_methods default mismatch peer_copy",
+    "visible tensor_methods module_methods default mismatch peer_copy",
     "memory": "allocated reserved stats summary peak_reset info empty_cache pinned",
     "rng": "seed seed_all state generator fork deterministic",
-    "dtype": "float64 float32 float16 bfloat16 float8_e4m3fn float8_e5m2 int64 int32 int16 int8 "
-    "uint8 bool complex64 complex128",
+    "dtype": f"{_DTYPES} legacy_types",
     "autograd": "backward double_backward custom_function checkpoint transforms optimizers "
     "fused_optimizers parity",
     "amp": "autocast legacy bfloat16 float16 grad_scaler custom_fwd",
@@ -39,7 +43,7 @@ _IN_PROGRAM_ORDER: dict[str, str] = {
 
 _ABSENT: dict[str, tuple[Support, str]] = {
     "device.utilization": (Support.NEVER, "There is no card to measure."),
-    "device.visible": (Support.NOT_YET, "CUDA_MORPH_SIM_DEVICES sets how many devices there are."),
+    "memory.fraction": (Support.NOT_YET, "The fraction is remembered, not enforced."),
     "memory.pool": (Support.NOT_YET, ""),
     "memory.snapshot": (Support.NOT_YET, "The list of segments is empty."),
     "stream.external": (Support.NEVER, "There is no driver whose streams could be wrapped."),
@@ -55,6 +59,7 @@ _ABSENT: dict[str, tuple[Support, str]] = {
 }
 
 _PARTIAL: dict[str, str] = {
+    "dtype.tf32": "Products have full precision, whatever the switch allows.",
     "io.dlpack": "Capsules work; Tensor.__dlpack_device__ knows the device in the cuda view only.",
     "io.profiler": "Operators are recorded on the host; there are no device kernels to record.",
 }
@@ -98,6 +103,6 @@ ATTENTION_FEATURES = (
 """What the blocked attention kernel does, in the words of `AttentionKernel`."""
 
 DTYPES: tuple[DtypeSupport, ...] = tuple(
-    DtypeSupport(dtype=one, support=Support.FULL) for one in _FULL["dtype"].split()
+    DtypeSupport(dtype=one, support=Support.FULL) for one in _DTYPES.split()
 )
 """The host's dtypes are the device's dtypes."""

@@ -155,6 +155,12 @@ void CallFrame::to_host(torch::jit::Stack& stack) {
   check_devices();
   if (plan_.generator >= 0) {
     auto& slot = stack[base + plan_.generator];
+    // Without a device tensor it is our generator that brought the call here.
+    TORCH_CHECK(
+        host_position_ < 0 || tensor_device_ >= 0 || slot.isNone(),
+        "Expected a 'cpu' device type for generator but found '",
+        c10::DeviceTypeName(kDeviceType, /*lower_case=*/true),
+        "'");
     if (slot.isNone()) {
       slot = host_generator_of(default_generator(device()));
     }
