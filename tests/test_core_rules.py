@@ -47,6 +47,7 @@ LAYERS = (
         "error_lookup",
         "error_translation",
         "scan",
+        "explanation",
     },
     {
         "activation",

@@ -9,6 +9,7 @@ import click
 COMMANDS = {
     "check": ("cuda_morph.cli.check:check", "Find every CUDA dependence of a source tree."),
     "error": ("cuda_morph.cli.error:error", "Explain a vendor's error code, or those of a log."),
+    "explain": ("cuda_morph.cli.explain:explain", "Explain a CUDA name, rule, error or check."),
     "info": ("cuda_morph.cli.info:info", "Show versions, settings and what is active."),
     "plugins": ("cuda_morph.cli.plugins:plugins", "Show every plugin and its state."),
     "run": ("cuda_morph.cli.run:run", "Run an unchanged CUDA program on another accelerator."),
