@@ -47,7 +47,7 @@ def certify(out, **options):
         capture_output=True, text=True, check=False, **options,
     )  # fmt: skip
     assert done.returncode in {0, 1}, done.stderr
-    return json.loads((out / "certificate.json").read_text())
+    return json.loads((out / "mychip" / "certificate.json").read_text())
 
 
 def outcomes(certificate):

@@ -94,8 +94,7 @@ def certify(request: Request) -> bool:
     reports = examine(request.plugins, waivers=waivers)
     for report in reports:
         name = report.facts.plugin
-        folder = Path(request.out, name) if len(reports) > 1 else Path(request.out)
-        files = write_certificate(make_certificate(report), folder)
+        files = write_certificate(make_certificate(report), Path(request.out, name))
         written = "\n".join(f"wrote {file}" for file in files)
         print(f"{render_report(report)}\n{written}\n", flush=True)  # noqa: T201 - the command's output
     if len(reports) > 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -109,17 +110,22 @@ def _waivers(certificate: Certificate) -> str:
 
 
 def _troubles(certificate: Certificate, checks: dict[str, dict[str, Any]]) -> str:
-    rows = [row for bad in _BAD for row in certificate["results"] if row["outcome"] == bad]
-    if not rows:
+    groups: dict[tuple[str, str, str], list[str]] = {}
+    for bad in _BAD:
+        for row in certificate["results"]:
+            if row["outcome"] == bad:
+                views = groups.setdefault((bad, row["id"], row["message"]), [])
+                views.extend([row["view"]] if row["view"] else [])
+    if not groups:
         return ""
     cards = "".join(
-        f"<article class='card {row['outcome']}'><h3>{escape(row['id'])}{_view(row)}"
-        f"<span class='tag {row['outcome']}'>{row['outcome']}</span></h3>"
-        f"<p>{escape(checks[row['id']]['must'])}</p><pre>{escape(row['message'] or '-')}</pre>"
-        f"<p class='fix'><b>Fix</b> {escape(checks[row['id']]['fix'])}</p></article>"
-        for row in rows
+        f"<article class='card {outcome}'><h3>{escape(name)}{_views(views)}"
+        f"<span class='tag {outcome}'>{outcome}</span></h3>"
+        f"<p>{_prose(checks[name]['must'])}</p><pre>{escape(message or '-')}</pre>"
+        f"<p class='fix'><b>Fix</b> {_prose(checks[name]['fix'])}</p></article>"
+        for (outcome, name, message), views in groups.items()
     )
-    return f"<section><h2>To do <small>{len(rows)}</small></h2>{cards}</section>"
+    return f"<section><h2>To do <small>{len(groups)}</small></h2>{cards}</section>"
 
 
 def _areas(certificate: Certificate) -> str:
@@ -180,7 +186,7 @@ def _everything(certificate: Certificate, checks: dict[str, dict[str, Any]]) -> 
     lines = "".join(
         f"<tr><td><code>{escape(row['id'])}</code></td><td>{escape(row['view'] or '')}</td>"
         f"<td><span class='tag {row['outcome']}'>{row['outcome']}</span></td>"
-        f"<td>{escape(checks[row['id']]['must'])}</td><td>{row['seconds']:.2f}</td></tr>"
+        f"<td>{_prose(checks[row['id']]['must'])}</td><td>{row['seconds']:.2f}</td></tr>"
         for row in certificate["results"]
     )
     return (
@@ -206,8 +212,13 @@ def _footer(certificate: Certificate) -> str:
     )
 
 
-def _view(row: dict[str, Any]) -> str:
-    return f" <small>{escape(row['view'])} view</small>" if row["view"] else ""
+def _views(views: list[str]) -> str:
+    return f" <small>{escape(' and '.join(views))} view</small>" if views else ""
+
+
+def _prose(text: str) -> str:
+    """Returns a sentence of the checklist as HTML, with its literals set as code."""
+    return re.sub("``(.+?)``", r"<code>\1</code>", escape(text))
 
 
 def _counted(counts: dict[str, int]) -> str:

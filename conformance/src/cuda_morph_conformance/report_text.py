@@ -31,8 +31,8 @@ def render_report(report: Report, *, verbose: bool = False) -> str:
     shown = [one for kind in _SHOWN_FIRST for one in report.verdicts if one.outcome is kind]
     if verbose:
         shown += [one for one in report.verdicts if one.outcome not in _SHOWN_FIRST]
-    for verdict in shown:
-        lines.extend(_verdict_lines(verdict))
+    for verdict, views in _by_message(shown):
+        lines.extend(_verdict_lines(verdict, views))
     lines += [*([""] if shown else []), *_area_lines(report)]
     counts = ", ".join(
         f"{report.count(outcome)} {outcome.value}"
@@ -96,9 +96,20 @@ def _area_lines(report: Report) -> Iterator[str]:
             yield f"  {title:<24} {passed:>9}  {rest}".rstrip()
 
 
-def _verdict_lines(verdict: Verdict) -> Iterator[str]:
+def _by_message(verdicts: Iterable[Verdict]) -> Iterator[tuple[Verdict, list[str]]]:
+    """Joins what is the same in both views."""
+    groups: dict[tuple[str, str, str], tuple[Verdict, list[str]]] = {}
+    for verdict in verdicts:
+        result = verdict.result
+        key = (result.id, verdict.outcome.value, result.message)
+        views = groups.setdefault(key, (verdict, []))[1]
+        views.extend([result.view] if result.view else [])
+    yield from groups.values()
+
+
+def _verdict_lines(verdict: Verdict, views: list[str]) -> Iterator[str]:
     result, check = verdict.result, verdict.check
-    view = f" [{result.view}]" if result.view else ""
+    view = f" [{', '.join(views)}]" if views else ""
     yield from _wrap(f"  {verdict.outcome.value:<8} {result.id}{view}  ", check.must)
     if result.message:
         yield from _wrap(f"{'why: ':>16}", result.message)
