@@ -6,7 +6,12 @@ entry of the error table filled in.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from cuda_morph.records import Personality
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
 
 
 def _error(api: str, code: int, text: str) -> str:
@@ -14,6 +19,12 @@ def _error(api: str, code: int, text: str) -> str:
         f"{api}: NPU function error: {api}, error code is {code}\n"
         f"[ERROR] ERR00100 PTA call acl api failed\n[Error]: {text}."
     )
+
+
+def _functions() -> Mapping[str, Callable[..., object]]:
+    from cuda_morph_ascend import simulated_attention
+
+    return simulated_attention.functions()
 
 
 PERSONALITY = Personality(
@@ -40,6 +51,7 @@ PERSONALITY = Personality(
         "unsupported": _error("aclrtMalloc", 207000, "feature not support"),
         "collective_remote": _error("aclrtSynchronizeStream", 507057, "suspect remote ERROR"),
     },
+    functions=_functions,
     source="torch_npu 2.13.0 (NPUException.h, NpuVariables.cpp, rt_error_codes.h); "
     "Ascend/pytorch torch-cuda.md for the fields of the properties",
 )

@@ -11,6 +11,7 @@ from cuda_morph.hookspecs import hookimpl
 from cuda_morph.record_files import read_map, read_records, read_surface
 from cuda_morph.records import (
     ApiMapping,
+    AttentionKernel,
     CapabilityClaim,
     DeviceMapping,
     DtypeSupport,
@@ -81,6 +82,31 @@ def cuda_morph_capabilities() -> Iterable[CapabilityClaim]:
 def cuda_morph_collectives() -> Iterable[CollectiveBackend]:
     """HCCL stands for NCCL."""
     return identity.COLLECTIVES
+
+
+@hookimpl
+def cuda_morph_attention_kernels() -> Iterable[AttentionKernel]:
+    """A flash_attn made for the card if it is installed, else the adapter's fused operators."""
+    from cuda_morph_ascend import attention, native_flash_attention
+
+    yield AttentionKernel(
+        name="flash_attn_npu",
+        forward=native_flash_attention.forward,
+        varlen=native_flash_attention.varlen,
+        features=native_flash_attention.FEATURES,
+        max_head_dim=256,
+        priority=10,
+    )
+    yield AttentionKernel(
+        name="npu_fusion_attention",
+        forward=attention.forward,
+        varlen=attention.varlen,
+        kvcache=attention.kvcache,
+        mask_convention="true_masks",
+        dtypes=("float16", "bfloat16", "float32"),
+        features=attention.FEATURES,
+        max_head_dim=attention.MAX_HEAD_DIM,
+    )
 
 
 @hookimpl
