@@ -17,7 +17,7 @@ from cuda_morph.frozen_record import frozen_record
 from cuda_morph.records import Treatment
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from cuda_morph.api_table import ApiRow
     from cuda_morph.device.answers import Answer
@@ -52,12 +52,26 @@ def apply(context: LayerContext) -> tuple[ApiRow, ...]:
     _supply_c_functions(context, notices)
     _supply_state(context, notices)
     _redirect_functions(context)
-    _refuse_names(context)
+    taken = _adapter_names(context)
+    originals = _refuse_names(context, taken)
     _refuse_cuda_source(context)
     on_demand.apply(context.journal, context.runtime)
     legacy_types.apply(context.journal)
     _run_queued_calls()
-    return api_table.load()
+    if not taken:
+        return api_table.load()
+    from cuda_morph.device import adapter_names
+
+    return adapter_names.rows(taken, originals)
+
+
+def _adapter_names(context: LayerContext) -> Mapping[str, Any]:
+    """Returns what the adapter has for names that are refused otherwise."""
+    if context.backend.simulated or context.backend.device_type == "cpu":
+        return {}
+    from cuda_morph.device import adapter_names
+
+    return adapter_names.find(context)
 
 
 def _supply_c_functions(context: LayerContext, notices: Notices) -> None:
@@ -207,21 +221,33 @@ def _distinct(answer: Answer) -> Answer:
     return call
 
 
-def _refuse_names(context: LayerContext) -> None:
-    done: set[int] = set()
+def _refuse_names(context: LayerContext, taken: Mapping[str, Any]) -> dict[str, Any]:
+    """Refuses names, or lets the adapter answer, and returns PyTorch's own objects by name."""
     rows = [row for row in api_table.rows_answered_by("refuse") if "torch.cuda." in row.name]
+    stubs = [row for row in api_table.load() if taken and row.treatment is Treatment.STUB]
+    originals: dict[str, Any] = {}
+    for row in (*rows, *stubs):
+        for found in _functions(row.name)[-1:] or _classes(row.name):
+            originals[row.name] = found
+    due = rows + [row for row in stubs if row.name in taken]
+    done: set[int] = set()
     # An object with several names is refused under the shortest.
-    for row in sorted(rows, key=lambda row: row.name.count(".")):
-        for target in _functions(row.name)[-1:] or _classes(row.name):
-            if id(target) in done:
-                continue
-            done.add(id(target))
-            if isinstance(target, type):
-                treatments.refuse_class(context, target, row)
-            else:
-                refuse = refusal(row.name, row.note, row.replacement, context.backend)
-                counted = context.count_calls(row.name, refuse)
-                context.journal.redirect_function(target, counted)
+    for row in sorted(due, key=lambda row: row.name.count(".")):
+        target = originals.get(row.name)
+        if target is None or id(target) in done:
+            continue
+        done.add(id(target))
+        if row.name in taken:
+            from cuda_morph.device import adapter_names
+
+            adapter_names.take_over(context, row.name, target, taken[row.name])
+        elif isinstance(target, type):
+            treatments.refuse_class(context, target, row)
+        else:
+            refuse = refusal(row.name, row.note, row.replacement, context.backend)
+            counted = context.count_calls(row.name, refuse)
+            context.journal.redirect_function(target, counted)
+    return originals
 
 
 def _refuse_cuda_source(context: LayerContext) -> None:
