@@ -28,7 +28,8 @@ _FULL: dict[str, str] = {
     "io": "save load map_location cuda_checkpoint portable_checkpoint dataloader numpy",
     "error": "out_of_memory recovery accelerator bad_index refusal",
     "dist": "init nccl_name broadcast all_reduce reduce all_gather reduce_scatter gather scatter "
-    "all_to_all send_recv barrier objects async_op subgroups ddp launch",
+    "all_to_all send_recv barrier objects coalesced async_op subgroups device_id device_mesh ddp "
+    "fsdp tensor_parallel launch",
     "attn": "sdpa fused backward causal mask dropout gqa varlen kvcache sliding_window softcap "
     "alibi flash_attn_import transformers",
     "compile": "dynamo export",
