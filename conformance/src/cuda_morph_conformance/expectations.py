@@ -77,12 +77,16 @@ def require_raises(
         The text of the error.
 
     Raises:
-        CheckFailed: It returned.
+        CheckFailed: It returned, or raised something else.
     """
     try:
         result = call(*args)
     except errors as error:
         return str(error)
+    except Exception as error:
+        expected = errors.__name__ if isinstance(errors, type) else errors[0].__name__
+        text = f"{type(error).__name__}: {str(error)[:160]}"
+        raise CheckFailed(f"{what} raised {text}; expected {expected}") from error
     raise CheckFailed(f"{what} did not raise, it returned {str(result)[:100]}")
 
 

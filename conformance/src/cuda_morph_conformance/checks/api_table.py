@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
 import sys
 import warnings
@@ -246,8 +247,12 @@ def resolve(name: str) -> Any:
     """
     import torch
 
+    parts = name.split(".")
+    if len(parts) > 2 and parts[2] in _MODULES:  # noqa: PLR2004 - torch.cuda.<module>
+        # As programs do: PyTorch imports not all of them by itself.
+        importlib.import_module(".".join(parts[:3]))
     try:
-        return functools.reduce(getattr, name.split(".")[1:], torch)
+        return functools.reduce(getattr, parts[1:], torch)
     except AttributeError as error:
         raise CheckFailed(f"{name} is missing: {error}") from None
 
