@@ -48,6 +48,7 @@ LAYERS = (
         "error_translation",
         "scan",
         "explanation",
+        "port",
     },
     {
         "activation",

@@ -12,6 +12,7 @@ COMMANDS = {
     "explain": ("cuda_morph.cli.explain:explain", "Explain a CUDA name, rule, error or check."),
     "info": ("cuda_morph.cli.info:info", "Show versions, settings and what is active."),
     "plugins": ("cuda_morph.cli.plugins:plugins", "Show every plugin and its state."),
+    "port": ("cuda_morph.cli.port:port", "Rewrite CUDA code to device-generic PyTorch."),
     "run": ("cuda_morph.cli.run:run", "Run an unchanged CUDA program on another accelerator."),
 }
 """Command name to where it lives and what the overview says about it."""

@@ -70,6 +70,21 @@ def scan_file(path: Path, kind: str, max_size: int = MAX_SIZE) -> FileResult:
     )
 
 
+def scan_source(text: str) -> list[Finding]:
+    """Finds the CUDA dependences of a Python source that no ``# noqa`` hides.
+
+    Args:
+        text: The source.
+
+    Returns:
+        The findings in order.
+
+    Raises:
+        SyntaxError: It does not parse.
+    """
+    return _without_suppressed(text, scan_python(text))
+
+
 def _problem(path: Path, kind: str, rule: str, why: str) -> FileResult:
     finding = Finding(rule=rule, place=Place(line=1), symbol=why)
     return FileResult(path=str(path), kind=kind, findings=(finding,))

@@ -1,0 +1,125 @@
+"""Porting the files of a tree: planning, writing all or nothing, and taking it back."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import difflib
+import re
+from typing import TYPE_CHECKING
+
+from cuda_morph.frozen_record import frozen_record
+from cuda_morph.port.activation_lines import activate_source, is_program
+from cuda_morph.port.source_port import PortedSource, port_source
+from cuda_morph.scan.source_files import find_files
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from cuda_morph.scan.finding import Finding
+
+_OWN_METHOD = re.compile(r"^\s*(?:async\s+)?def (cuda|is_cuda)\b", re.MULTILINE)
+
+
+@frozen_record
+class FilePlan:
+    """What porting does to one file."""
+
+    path: Path
+    before: bytes
+    after: bytes
+    rewritten: tuple[Finding, ...] = ()
+    left: tuple[Finding, ...] = ()
+    unsafe_left: int = 0
+    problem: str = ""
+    """Why nothing was done, when the file could not be read, parsed or kept valid."""
+
+    @property
+    def changed(self) -> bool:
+        """True when the file gets another text."""
+        return self.before != self.after
+
+    def diff(self) -> str:
+        """Returns the change as a unified diff."""
+        before = self.before.decode(errors="replace").splitlines(keepends=True)
+        after = self.after.decode(errors="replace").splitlines(keepends=True)
+        lines = difflib.unified_diff(before, after, f"a/{self.path}", f"b/{self.path}")
+        return "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
+
+
+def plan(
+    paths: Sequence[Path],
+    *,
+    activate: bool = False,
+    unsafe: bool = False,
+    exclude: Sequence[str] = (),
+    progress: Callable[[int, int], None] | None = None,
+) -> list[FilePlan]:
+    """Works out the change of every Python file, without writing anything.
+
+    Args:
+        paths: Files and folders.
+        activate: Only add the activation to programs, instead of rewriting.
+        unsafe: Also make changes whose meaning may differ on an accelerator.
+        exclude: Glob patterns of paths or names to leave out.
+        progress: Called with the number of files done and of all files.
+
+    Returns:
+        A plan per file that depends on CUDA or has a problem.
+    """
+    files = [path for path, kind in find_files(paths, exclude) if kind == "python"]
+    named = {path for path in paths if path.is_file()}
+    own = _own_methods(files)
+    plans = []
+    for number, path in enumerate(files, 1):
+        found = _plan_file(path, named, own, activate=activate, unsafe=unsafe)
+        if found.changed or found.left or found.problem:
+            plans.append(found)
+        if progress:
+            progress(number, len(files))
+    return plans
+
+
+def _own_methods(files: Sequence[Path]) -> frozenset[str]:
+    found: set[str] = set()
+    for path in files:
+        with contextlib.suppress(OSError):  # reported when the file itself is looked at
+            found |= set(_OWN_METHOD.findall(path.read_text(encoding="utf-8", errors="replace")))
+    return frozenset(found)
+
+
+def _plan_file(
+    path: Path, named: set[Path], own: frozenset[str], *, activate: bool, unsafe: bool
+) -> FilePlan:
+    data = b""
+    try:
+        data = path.read_bytes()
+        text = data.decode("utf-8")
+        if activate:
+            wanted = path in named or is_program(text)
+            after = activate_source(text) if wanted else text
+            ported = PortedSource(before=text, after=after)
+        else:
+            ported = port_source(text, unsafe=unsafe, own_methods=own)
+        ast.parse(ported.after)
+    except (OSError, ValueError, SyntaxError, RecursionError, MemoryError) as error:
+        return FilePlan(path=path, before=data, after=data, problem=_describe(error))
+    return FilePlan(
+        path=path,
+        before=data,
+        after=ported.after.encode("utf-8"),
+        rewritten=ported.rewritten,
+        left=ported.left,
+        unsafe_left=ported.unsafe_left,
+    )
+
+
+def _describe(error: BaseException) -> str:
+    if isinstance(error, UnicodeDecodeError):
+        return "is not UTF-8"
+    if isinstance(error, OSError):
+        return error.strerror or str(error)
+    return (
+        f"cannot be parsed: {error}" if str(error) else f"cannot be parsed: {type(error).__name__}"
+    )

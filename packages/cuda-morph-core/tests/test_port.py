@@ -1,0 +1,385 @@
+"""Porting: what is rewritten, what is left, and that nothing else is ever touched."""
+
+import ast
+import json
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from cuda_morph.port.activation_lines import activate_source
+from cuda_morph.port.source_port import port_source
+
+ROOT = Path(__file__).parents[3]
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+HEAD = "import torch\n"
+TYPE = 'DEVICE_TYPE = getattr(torch.accelerator.current_accelerator(), "type", "cuda")\n'
+MODULE = "DEVICE_MODULE = torch.get_device_module(DEVICE_TYPE)\n"
+
+
+def ported(line, **options):
+    """Ports one line below ``import torch`` and returns what it became."""
+    after = port_source(f"{HEAD}\n{line}\n", **options).after
+    return after.removeprefix(HEAD).replace(TYPE, "").replace(MODULE, "").strip()
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('x = torch.zeros(2, device="cuda")', "x = torch.zeros(2, device=DEVICE_TYPE)"),
+        ("x = y.to('cuda:1')", 'x = y.to(f"{DEVICE_TYPE}:1")'),
+        ('d = f"cuda:{rank}"; device = f"cuda:{rank}"', 'd = f"cuda:{rank}"; device = f"{DEVICE_TYPE}:{rank}"'),
+        ('device = "cuda:" + str(r)', 'device = f"{DEVICE_TYPE}:" + str(r)'),
+        ('device = "cuda:%d" % r', 'device = f"{DEVICE_TYPE}:%d" % r'),
+        ('device = "cuda:{}".format(r)', 'device = (DEVICE_TYPE + ":{}").format(r)'),
+        ("x.cuda()", "x.to(DEVICE_TYPE)"),
+        ("x.cuda(1)", 'x.to(f"{DEVICE_TYPE}:1")'),
+        ("x.cuda(None, True)", "x.to(DEVICE_TYPE, non_blocking=True)"),
+        ("x.cuda(non_blocking=True)", "x.to(DEVICE_TYPE, non_blocking=True)"),
+        ("(x.half().cuda()).sum()", "(x.half().to(DEVICE_TYPE)).sum()"),
+        ("ok = not x.is_cuda", "ok = not (x.device.type == DEVICE_TYPE)"),
+        ('ok = x.device.type != "cuda"', "ok = x.device.type != DEVICE_TYPE"),
+        ('ok = device in ("cuda", "mps")', 'ok = device in (DEVICE_TYPE, "mps")'),
+        ('ok = device.startswith("cuda")', "ok = device.startswith(DEVICE_TYPE)"),
+        ("torch.cuda.is_available()", "torch.accelerator.is_available()"),
+        ("torch.cuda.set_device(3)", "torch.accelerator.set_device_index(3)"),
+        ("torch.cuda.empty_cache()", "DEVICE_MODULE.empty_cache()"),
+        ("s = torch.cuda.Stream()", "s = DEVICE_MODULE.Stream()"),
+        ("a = torch.cuda.OutOfMemoryError", "a = torch.OutOfMemoryError"),
+        ("with torch.cuda.amp.autocast(True): f()", "with torch.amp.autocast(DEVICE_TYPE, enabled=True): f()"),
+        ("s = torch.cuda.amp.GradScaler(init_scale=2.0)", "s = torch.amp.GradScaler(DEVICE_TYPE, init_scale=2.0)"),
+        (
+            'torch.distributed.init_process_group("nccl")',
+            "torch.distributed.init_process_group(torch.distributed.get_default_backend_for_device(DEVICE_TYPE))",
+        ),
+        ('s = torch.load(p, map_location="cuda:0")', 's = torch.load(p, map_location=f"{DEVICE_TYPE}:0")'),
+    ],
+)  # fmt: skip
+def test_rewritten(before, after):
+    assert ported(before) == after
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "torch.cuda.nvtx.range_push('x')",
+        "g = torch.cuda.CUDAGraph()",
+        "x = torch.cuda.FloatTensor(3)",
+        "n = torch.cuda.utilization()",
+        "x.cuda(*devices)",
+        "x.cuda(device_of_somebody)",
+        "f(torch.cuda)",
+        "print(f\"{torch.zeros(2, device='cuda')}\")",
+        "torch.backends.cudnn.benchmark = True",
+        'os.environ["CUDA_VISIBLE_DEVICES"] = "0"',
+    ],
+)
+def test_left_as_it_is_and_reported(line):
+    result = port_source(f"{HEAD}\n{line}\n")
+    assert result.after == result.before
+    assert result.left
+
+
+def test_unsafe_changes_are_made_on_request_only():
+    for line, after in (
+        ("x.cuda(rank)", "x.to(rank)"),
+        ("n = torch.cuda.utilization()", "n = DEVICE_MODULE.utilization()"),
+    ):
+        assert port_source(f"{HEAD}{line}\n").unsafe_left == 1
+        assert ported(line, unsafe=True) == after
+
+
+def test_own_methods_of_the_project_are_left():
+    source = f"{HEAD}class A:\n    def cuda(self):\n        return 1\nA().cuda()\n"
+    assert port_source(source, own_methods=["cuda"]).after == source
+    assert ".to(DEVICE_TYPE)" in port_source(source, own_methods=["cuda"], unsafe=True).after
+
+
+def test_imports_of_amp_move_when_all_uses_do():
+    source = "import torch\nfrom torch.cuda.amp import (\n    GradScaler,  # scales\n    autocast,\n)\n\nwith autocast():\n    s = GradScaler()\n"
+    result = port_source(source)
+    assert "from torch.amp import (\n    GradScaler,  # scales\n    autocast,\n)" in result.after
+    assert "with autocast(DEVICE_TYPE):\n    s = GradScaler(DEVICE_TYPE)" in result.after
+    assert not result.left
+    kept = source + "alias = autocast\n"
+    assert "from torch.cuda.amp import" in port_source(kept).after
+
+
+def test_custom_forward_with_and_without_call():
+    for decorator, after in (
+        ("torch.cuda.amp.custom_fwd", "torch.amp.custom_fwd(device_type=DEVICE_TYPE)"),
+        (
+            "torch.cuda.amp.custom_fwd(cast_inputs=torch.float32)",
+            "torch.amp.custom_fwd(cast_inputs=torch.float32, device_type=DEVICE_TYPE)",
+        ),
+    ):
+        source = (
+            f"{HEAD}class A:\n    @staticmethod\n    @{decorator}\n    def forward(ctx): pass\n"
+        )
+        assert f"    @{after}\n" in port_source(source).after
+
+
+def test_definitions_stand_behind_the_imports_once():
+    source = '"""Text."""\n\nfrom __future__ import annotations\n\n# first\nimport torch\nimport os\n\nx = torch.zeros(2).cuda()\n'
+    after = port_source(source).after
+    assert after.index("import os") < after.index(TYPE) < after.index("x = ")
+    compile(after, "x", "exec")
+    more = after + "torch.cuda.empty_cache()\ny = x.cuda()\n"
+    again = port_source(more).after
+    assert again.count(TYPE) == 1
+    assert again.index(TYPE) < again.index(MODULE) < again.index("x = ")
+
+
+def test_alias_of_torch_is_used():
+    after = port_source("import torch as t\nt.cuda.synchronize()\nx = t.zeros(2).cuda()\n").after
+    assert "t.accelerator.synchronize()" in after
+    assert 'getattr(t.accelerator.current_accelerator(), "type", "cuda")' in after
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        'DEVICE_TYPE = 3\nimport torch\nx = torch.zeros(2).cuda()\n',
+        'def f():\n    import torch\n    return torch.zeros(2).cuda()\n',
+        'device = "cuda"\n',
+    ],
+)  # fmt: skip
+def test_files_without_room_for_the_names_are_left_whole(source):
+    result = port_source(source)
+    assert result.after == source
+    assert result.left
+
+
+WORDS = st.sampled_from(
+    [
+        "cuda",
+        "cuda:0",
+        "nccl",
+        "the cuda card",
+        "select cuda from t",
+        "a/cuda/b",
+        "https://x/cuda",
+        "cuda.txt",
+        "torch.cuda",
+        ".cuda()",
+    ]
+)
+HARMLESS = st.one_of(
+    st.builds("print({!r})".format, WORDS),
+    st.builds("path = {!r}".format, WORDS),
+    st.builds("query = {!r} + {!r}".format, WORDS, WORDS),
+    st.builds("open({!r}, 'w')".format, WORDS),
+    st.builds("logging.info({!r}, {!r})".format, WORDS, WORDS),
+    st.builds("# {}".format, WORDS),
+    st.builds('"""{}"""'.format, WORDS),
+    st.builds("names = [{!r}, {!r}]".format, WORDS, WORDS),
+    st.builds("raise ValueError({!r})".format, WORDS),
+)
+
+
+@given(st.lists(HARMLESS, max_size=8))
+@settings(max_examples=150, deadline=None)
+def test_words_that_are_no_devices_are_never_touched(lines):
+    source = "import torch\n" + "\n".join(lines) + "\n"
+    assert port_source(source, unsafe=True).after == source
+
+
+@given(st.lists(HARMLESS, max_size=5), st.lists(HARMLESS, max_size=5))
+@example(["# cuda"], ["print('cuda')"])
+@settings(max_examples=100, deadline=None)
+def test_only_the_line_that_depends_on_cuda_changes(before, after):
+    source = (
+        "\n".join(["import torch", *before, 'x = torch.zeros(2, device="cuda")', *after]) + "\n"
+    )
+    expected = source.replace('device="cuda")', "device=DEVICE_TYPE)")
+    result = port_source(source).after
+    kept = [line for line in result.split("\n") if line not in (TYPE.strip(), "")]
+    assert kept == [line for line in expected.split("\n") if line]
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
+def test_examples_port_twice_to_the_same_and_compile(path):
+    once = port_source(path.read_text()).after
+    compile(once, path.name, "exec")
+    assert port_source(once).after == once
+
+
+def test_own_scan_corpus_stays_valid():
+    for path in sorted((Path(__file__).with_name("scan_corpus")).rglob("*.py")):
+        text = path.read_text()
+        try:
+            ast.parse(text)
+        except SyntaxError:
+            continue
+        after = port_source(text, unsafe=True).after
+        ast.parse(after)
+        assert port_source(after, unsafe=True).after == after, path
+
+
+PROGRAM = """
+import torch
+from torch.cuda.amp import autocast
+
+torch.manual_seed(0)
+device = "cuda" if torch.cuda.is_available() else "cpu"
+net = torch.nn.Linear(8, 4)
+x = torch.randn(16, 8)
+if torch.cuda.is_available():
+    net, x = net.cuda(), x.cuda(non_blocking=True)
+    torch.cuda.synchronize()
+    torch.cuda.empty_cache()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for _ in range(3):
+    optimizer.zero_grad()
+    loss = net(x).square().mean()
+    loss.backward()
+    optimizer.step()
+if x.is_cuda:
+    assert x.device.type == "cuda"
+    with autocast(dtype=torch.bfloat16):
+        assert (x @ x.T).dtype is torch.bfloat16
+print(f"{loss.item():.6f}", torch.get_default_dtype())
+"""
+
+
+def run(program, *, on_sim, cwd):
+    head = "import cuda_morph_sim.loader as l; l.load('sim')\n" if on_sim else ""
+    done = subprocess.run(
+        [sys.executable, "-c", head + program], capture_output=True, text=True, cwd=cwd, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_ported_program_gives_the_same_on_cpu_and_on_the_simulated_device(tmp_path):
+    after = port_source(PROGRAM).after
+    assert "torch.cuda" not in after.replace("torch.cuda.amp", "")
+    original = run(PROGRAM, on_sim=False, cwd=tmp_path)
+    assert run(after, on_sim=False, cwd=tmp_path) == original
+    assert run(after, on_sim=True, cwd=tmp_path) == original
+
+
+# The command -----------------------------------------------------------------------------------
+
+
+def port(*arguments, cwd):
+    return subprocess.run(
+        [sys.executable, "-m", "cuda_morph", "port", *arguments],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        check=False,
+        env={**os.environ, "NO_COLOR": "1"},
+    )
+
+
+@pytest.fixture
+def project(tmp_path):
+    (tmp_path / "train.py").write_text(HEAD + "x = torch.zeros(2).cuda()\n")
+    (tmp_path / "clean.py").write_text("print('cuda')\n")
+    (tmp_path / "broken.py").write_text("def f(:\n  'cuda'\n")
+    (tmp_path / "latin.py").write_bytes("import torch\nx.cuda() # é\n".encode("latin-1"))
+    (tmp_path / "train.py").chmod(0o755)
+    return tmp_path
+
+
+def content(folder):
+    return {path.name: path.read_bytes() for path in folder.glob("*.py")}
+
+
+def test_diff_changes_nothing(project):
+    before = content(project)
+    done = port(cwd=project)
+    assert done.returncode == 1
+    assert "+x = torch.zeros(2).to(DEVICE_TYPE)" in done.stdout
+    assert "broken.py: cannot be parsed" in done.stderr
+    assert "latin.py: is not UTF-8" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert content(project) == before
+    assert not (project / ".cuda-morph-port").exists()
+
+
+def test_write_and_undo(project):
+    before = content(project)
+    assert port("train.py", "--write", cwd=project).returncode == 0
+    assert content(project)["train.py"] != before["train.py"]
+    assert (project / "train.py").stat().st_mode & 0o777 == 0o755
+    assert port("train.py", cwd=project).stdout == ""
+    assert port("--undo", cwd=project).returncode == 0
+    assert content(project) == before
+    assert not (project / ".cuda-morph-port").exists()
+
+
+def test_undo_keeps_what_was_changed_since(project):
+    port("train.py", "--write", cwd=project)
+    (project / "train.py").write_text("mine")
+    done = port("--undo", cwd=project)
+    assert done.returncode == 2
+    assert "changed since the port" in done.stderr
+    assert (project / "train.py").read_text() == "mine"
+
+
+def test_undo_without_a_port_or_with_a_damaged_one(project):
+    done = port("--undo", cwd=project)
+    assert (done.returncode, "CM-E15" in done.stderr) == (2, True)
+    port("train.py", "--write", cwd=project)
+    (manifest,) = project.glob(".cuda-morph-port/*/manifest.json")
+    manifest.write_text("{")
+    done = port("--undo", cwd=project)
+    assert (done.returncode, "Traceback" in done.stderr) == (2, False)
+
+
+def test_a_file_that_cannot_be_written_leaves_all_as_they_were(project):
+    from cuda_morph.errors import MorphError
+    from cuda_morph.port import journal
+    from cuda_morph.port.project import plan
+
+    (project / "z.py").write_text(HEAD + "x.cuda()\n")
+    plans = plan([project / "train.py", project / "z.py"])
+    (project / "z.py").write_text("changed meanwhile")
+    before = content(project)
+    with pytest.raises(MorphError, match="every file is as it was"):
+        journal.write(plans, project)
+    assert content(project) == before
+
+
+def test_activation_lines(project):
+    done = port("train.py", "--activate", "--write", cwd=project)
+    assert done.returncode == 0, done.stderr
+    text = (project / "train.py").read_text()
+    assert text.startswith('import cuda_morph\ncuda_morph.activate(view="cuda")\nimport torch\n')
+    assert activate_source(text) == text
+
+
+def test_activation_lines_come_after_future_imports():
+    source = textwrap.dedent('''\
+        """Text."""
+        from __future__ import annotations
+        import torch
+        torch.cuda.synchronize()
+        ''')
+    after = activate_source(source)
+    compile(after, "x", "exec")
+    assert (
+        after.index("__future__") < after.index("import cuda_morph") < after.index("import torch")
+    )
+
+
+@pytest.mark.parametrize("arguments", [["nowhere"], ["--undo", "--write"], ["--format", "xml"]])
+def test_wrong_arguments(project, arguments):
+    done = port(*arguments, cwd=project)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+
+
+def test_json(project):
+    done = port("--format", "json", cwd=project)
+    files = {Path(item["path"]).name: item for item in json.loads(done.stdout)["files"]}
+    assert files["train.py"]["changed"]
+    assert files["broken.py"]["problem"]
+    assert "clean.py" not in files
