@@ -144,8 +144,8 @@ def test_alias_of_torch_is_used():
 @pytest.mark.parametrize(
     "source",
     [
-        'DEVICE_TYPE = 3\nimport torch\nx = torch.zeros(2).cuda()\n',
-        'def f():\n    import torch\n    return torch.zeros(2).cuda()\n',
+        "DEVICE_TYPE = 3\nimport torch\nx = torch.zeros(2).cuda()\n",
+        "def f():\n    import torch\n    return torch.zeros(2).cuda()\n",
         'device = "cuda"\n',
     ],
 )  # fmt: skip
