@@ -70,3 +70,15 @@ def test_claims_are_of_the_closed_list():
 def test_sources_are_package_data():
     folder = Path(plugin.__file__).parent / "csrc"
     assert {path.suffix for path in folder.iterdir()} == {".cpp", ".h"}
+
+
+def test_activating_again_reads_no_source(python):
+    python(
+        "import sys\n"
+        "import cuda_morph\n"
+        "cuda_morph.activate('sim'); cuda_morph.deactivate()\n"
+        "seen = []\n"
+        "sys.addaudithook(lambda event, args: event == 'open' and seen.append(str(args[0])))\n"
+        "cuda_morph.activate('sim')\n"
+        "assert not [name for name in seen if 'csrc' in name], seen\n"
+    )

@@ -191,6 +191,8 @@ def unmatched_names() -> tuple[str, ...]:
         One sentence for each, for a warning.
     """
     listing = _current()
+    if not listing.allow and not listing.block:
+        return ()
     known = {normalised(text) for item in listing.candidates for text in (item.name, item.dist)}
     lists = ((environment.PLUGINS, listing.allow), (environment.BLOCK, listing.block))
     return tuple(

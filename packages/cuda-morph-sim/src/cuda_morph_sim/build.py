@@ -24,7 +24,13 @@ SOURCES = Path(__file__).parent / "csrc"
 
 UNITS: dict[str, tuple[str, ...]] = {
     "distributed": ("collective_work", "process_group", "collectives"),
-    "whole_aten": ("autocast", "layout_alias", "recurrent_kernels", "autograd_threads"),
+    "whole_aten": (
+        "autocast",
+        "layout_alias",
+        "recurrent_kernels",
+        "attention_kernels",
+        "autograd_threads",
+    ),
     "dispatcher": (
         "call_plan",
         "call_frame",

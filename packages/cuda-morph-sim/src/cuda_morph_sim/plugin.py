@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 from cuda_morph.errors import SettingError
@@ -52,7 +53,7 @@ def cuda_morph_detect() -> Detection:
     except SettingError as error:
         return Detection(available=False, reason=error.message)
     details = {"torch": torch.version, "memory": f"{settings.memory} bytes per device"}
-    if build.library_path(torch.version).is_file():
+    if _is_loaded() or build.library_path(torch.version).is_file():
         return Detection(available=True, device_count=settings.devices, details=details)
     if toolchain.find_compiler() is None:
         return Detection(
@@ -68,6 +69,12 @@ def cuda_morph_detect() -> Detection:
         )
     details["build"] = "at first use"
     return Detection(available=True, device_count=settings.devices, details=details)
+
+
+def _is_loaded() -> bool:
+    """Whether this process has the device: then its files, some fifty, need not be read again."""
+    loader = sys.modules.get("cuda_morph_sim.loader")
+    return loader is not None and loader.loaded_module() is not None
 
 
 @hookimpl

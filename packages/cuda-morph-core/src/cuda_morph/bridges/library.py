@@ -29,7 +29,7 @@ def apply(journal: Journal, target: Target) -> None:
     twins = _Twins(str(torch._C._dispatch_key_for_device(target.device_type)))
     journal.on_rollback(twins.destroy_all)
     # Thousands of entries, of which none or few are for CUDA.
-    for entry in sorted(entry for entry in torch.library._impls if _CUDA in entry):
+    for entry in sorted([entry for entry in torch.library._impls if _CUDA in entry]):
         space, name, key = entry.split("/")
         if _CUDA in key:
             twins.add_early(space, name, key)

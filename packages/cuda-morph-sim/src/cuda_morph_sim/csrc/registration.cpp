@@ -108,6 +108,10 @@ int register_operators() {
   register_memory_kernels(aten);
   register_recurrent_kernels(aten);
   register_half_kernels(aten);
+  // With gradients and without, as inference mode leaves the autograd key out.
+  register_attention_kernels(aten);
+  register_attention_kernels(
+      lasting_library(torch::Library::IMPL, "aten", DispatchKey::AutogradPrivateUse1));
   // Without an entry of their own, composite kernels would win over the fallback and then find no
   // kernel for this device further down.
   int count = register_matching(aten, "aten::", [](const auto& op) {
