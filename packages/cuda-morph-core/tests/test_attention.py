@@ -85,6 +85,55 @@ def test_flash_attn(backend: str, view: str, programs: tuple[str, ...], check: s
         pytest.fail(error, pytrace=False)
 
 
+MODELS = ("models",)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("backend", "view"), [("sim", "cuda"), ("sim", "native"), ("cpu", "native")]
+)
+@pytest.mark.parametrize("check", checks_of("models"))
+def test_models_of_transformers(backend: str, view: str, check: str) -> None:
+    pytest.importorskip("transformers")
+    if backend == "sim" and simulated():
+        pytest.skip(simulated())
+    errors, ending = outcomes(backend, view, MODELS)
+    error = errors.get(check, f"was not reached; the process ended so:\n{ending}")
+    if error:
+        pytest.fail(error, pytrace=False)
+
+
+def test_transformers_is_left_as_it_was() -> None:
+    pytest.importorskip("transformers")
+    program = """
+import sys, cuda_morph, torch
+import transformers.modeling_flash_attention_utils as flash
+from transformers.modeling_utils import AttentionInterface
+from transformers.utils import is_flash_attn_2_available as check
+finders = list(sys.meta_path)
+def state():
+    row = flash.FLASH_ATTENTION_COMPATIBILITY_MATRIX[2]
+    return check(), "cuda_morph" in AttentionInterface().keys(), len(row["supported_devices"])
+before = state()
+for view in ("native", "cuda"):
+    with cuda_morph.activate("cpu", view=view):
+        print(state()[:2], state()[2] - before[2])
+    print(state() == before, sys.meta_path == finders, check.__wrapped__.__code__.co_filename[-15:])
+"""
+    during, after = "(True, True) 1", "True True import_utils.py"
+    assert lines(python("-c", program)) == [during, after] * 2
+
+
+def test_nothing_of_transformers_is_imported_by_an_activation() -> None:
+    program = """
+import sys, cuda_morph
+with cuda_morph.activate("cpu"):
+    print([name for name in ("transformers", "flash_attn") if name in sys.modules])
+    print([name for name in sys.modules if name.startswith("cuda_morph.ecosystem.attention.")])
+"""
+    assert lines(python("-c", program)) == ["[]", "['cuda_morph.ecosystem.attention.kernels']"]
+
+
 def lines(done: subprocess.CompletedProcess[str]) -> list[str]:
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout.splitlines()

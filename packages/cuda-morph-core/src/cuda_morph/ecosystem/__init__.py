@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cuda_morph.ecosystem import transformers_attention
 from cuda_morph.ecosystem.attention import kernels
 from cuda_morph.ecosystem.flash_attn import offer_stand_in
 
@@ -16,3 +17,4 @@ def apply(context: LayerContext, target: Target) -> None:
     """Makes attention kernels and the package ``flash_attn`` available; imports neither."""
     kernels.offer(context.journal, context.plugin, target.device_type)
     offer_stand_in(context.journal)
+    transformers_attention.watch(context.journal, target.device_type)
