@@ -60,10 +60,8 @@ def compare(world, make):
             msg=lambda m, i=implementation: f"{i}: {m}",
         )
         ran = sum(answered().values()) - before
-        assert ran == (2 if implementation in {"flash_attention_2", "cuda_morph"} else 0), (
-            implementation,
-            ran,
-        )
+        ours = implementation in {"flash_attention_2", "cuda_morph"}
+        assert (ran > 0) == ours, (implementation, ran)
 
 
 def check_llama_with_padding(world):
