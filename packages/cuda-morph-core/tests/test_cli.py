@@ -4,6 +4,7 @@ import importlib.util
 import json
 import os
 import pty
+import re
 import resource
 import subprocess
 import sys
@@ -124,7 +125,17 @@ def test_installed_command_is_the_module():
     if not installed.exists():
         pytest.skip("not installed here")
     for arguments in (["--help"], ["--version"], ["plugins"], ["nonsense"], ["run", "-c", "1/0"]):
-        assert cli(*arguments, command=[str(installed)]) == cli(*arguments)
+        found, expected = cli(*arguments, command=[str(installed)]), cli(*arguments)
+        assert (found[0], untimed(found[1]), found[2]) == (
+            expected[0],
+            untimed(expected[1]),
+            expected[2],
+        )
+
+
+def untimed(text):
+    """Returns text without load times, and the width of columns that depends on them."""
+    return re.sub(r" +", " ", re.sub(r"\d+ ms", "? ms", text))
 
 
 def test_version():
@@ -190,6 +201,36 @@ def test_plugins_show_broken_ones(tmp_path):
     assert "CM-E09" in err
     code, _, err = cli("run", "--backend", "oops", "-c", "print('started')", env=env)
     assert (code, "libmissing.so" in err, "Traceback" in err) == (2, True, False)
+
+
+def test_plugins_show_notes_and_how_long_loading_took(tmp_path):
+    info = tmp_path / "cuda_morph_slow-1.0.dist-info"
+    info.mkdir()
+    (tmp_path / "slow_plugin.py").write_text(
+        "import time; time.sleep(1.1)\n"
+        "from cuda_morph.hookspecs import hookimpl\n"
+        "from cuda_morph.records import Backend, Detection\n"
+        "@hookimpl\n"
+        "def cuda_morph_backend():\n"
+        "    return Backend(name='slow', display_name='Slow', vendor='S', device_type='slow',\n"
+        "                   adapter_module=None)\n"
+        "@hookimpl\n"
+        "def cuda_morph_detect():\n"
+        "    return Detection(available=False, reason='asleep')\n"
+    )
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: cuda-morph-slow\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[cuda_morph.plugins]\nslow = slow_plugin\n")
+    path = os.pathsep.join(filter(None, [str(tmp_path), os.environ.get("PYTHONPATH")]))
+    env = {"PYTHONPATH": path, "CUDA_MORPH_PLUGINS": "slow"}
+    code, out, _ = cli("plugins", env=env)
+    row = next(line for line in out.splitlines() if line.startswith("slow"))
+    assert code == 0
+    assert re.search(r"11\d\d ms|1[2-9]\d\d ms", row), row
+    assert "asleep; took 1." in row
+    found = json.loads(cli("plugins", "--format", "json", env=env)[1])["plugins"]
+    (listed,) = [entry for entry in found if entry["name"] == "slow"]
+    assert listed["load_seconds"] > 1.1
+    assert "took 1." in listed["notes"][0]
 
 
 def test_only_working_plugins_is_clean():

@@ -37,6 +37,8 @@ def test_detection_is_fast_and_counts_devices(monkeypatch):
 
 
 def test_detection_says_why_not(monkeypatch, tmp_path):
+    # Other tests of this process may have loaded the device, which is then there for good.
+    monkeypatch.setattr(plugin, "_is_loaded", lambda: False)
     monkeypatch.setenv("CUDA_MORPH_SIM_CACHE", str(tmp_path))
     monkeypatch.setenv("CXX", "/nowhere/g++")
     found = plugin.cuda_morph_detect()

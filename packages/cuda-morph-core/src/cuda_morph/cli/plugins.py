@@ -11,7 +11,7 @@ from cuda_morph.cli import output
 if TYPE_CHECKING:
     from cuda_morph.plugins import PluginRow
 
-COLUMNS = ("name", "status", "distribution", "spec", "devices", "reason")
+COLUMNS = ("name", "status", "distribution", "spec", "devices", "load", "remarks")
 
 
 @click.command()
@@ -42,11 +42,13 @@ def cells(row: PluginRow) -> tuple[str, ...]:
         devices += " (simulated)"
     error = type(row.error).__name__ if row.error else ""
     reason = row.reason or (row.detection.reason if row.detection else "")
+    remarks = [reason if error in reason else f"{error}: {reason}", *row.notes]
     return (
         row.name,
         row.status.value,
         f"{row.dist} {row.version or ''}".rstrip(),
         row.spec or "-",
         devices,
-        reason if error in reason else f"{error}: {reason}",
+        f"{row.load_seconds * 1e3:.0f} ms",
+        "; ".join(filter(None, remarks)),
     )

@@ -7,6 +7,7 @@ keep working, and what is refused is the call.
 
 from __future__ import annotations
 
+import sys
 import threading
 import types
 import warnings
@@ -35,6 +36,8 @@ _PUBLIC_NAMES = {
     "_cuda_setMemoryFraction": "torch.cuda.set_per_process_memory_fraction",
 }
 _TUNABLE = "_cuda_tunableop_"
+_OURS = ("cuda_morph.", "torch.cuda", "torch.backends")
+"""Modules between a stub and the line of the program that called it."""
 
 
 class StubWarning(UserWarning):
@@ -59,7 +62,20 @@ class Notices:
             if name in self._given:
                 return
             self._given.add(name)
-        warnings.warn(f"cuda-morph: {name} is only a stub. {note}", StubWarning, stacklevel=4)
+        warnings.warn(
+            f"cuda-morph: {name} is only a stub. {note}", StubWarning, stacklevel=_caller_level()
+        )
+
+
+def _caller_level() -> int:
+    """Returns the ``stacklevel`` of the program's line, for a warning of our caller.
+
+    Between the two are frames of ours, more of them in a trace, and of what was called.
+    """
+    frame, level = sys._getframe(1), 0
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(_OURS):
+        frame, level = frame.f_back, level + 1
+    return level + 1
 
 
 def public_name(c_name: str) -> str:
