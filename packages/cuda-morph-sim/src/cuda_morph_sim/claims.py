@@ -25,14 +25,15 @@ _FULL: dict[str, str] = {
     "autograd": "backward double_backward custom_function checkpoint transforms optimizers "
     "fused_optimizers parity",
     "amp": "autocast legacy bfloat16 float16 grad_scaler custom_fwd",
-    "io": "save load map_location cuda_checkpoint portable_checkpoint dataloader numpy",
+    "io": "save load map_location cuda_checkpoint portable_checkpoint safetensors dataloader numpy "
+    "ranges",
     "error": "out_of_memory recovery accelerator bad_index refusal",
     "dist": "init nccl_name broadcast all_reduce reduce all_gather reduce_scatter gather scatter "
     "all_to_all send_recv barrier objects coalesced async_op subgroups device_id device_mesh ddp "
     "fsdp tensor_parallel launch",
     "attn": "sdpa fused backward causal mask dropout gqa varlen kvcache sliding_window softcap "
     "alibi flash_attn_import transformers",
-    "compile": "dynamo export",
+    "compile": "dynamo inductor dynamic_shapes training export",
     "ext": "custom_op",
 }
 
@@ -50,6 +51,8 @@ _ABSENT: dict[str, tuple[Support, str]] = {
     "stream.external": (Support.NEVER, "There is no driver whose streams could be wrapped."),
     "event.ipc": (Support.NOT_YET, ""),
     "io.share": (Support.NOT_YET, "PyTorch shares storages of the CPU and of CUDA only."),
+    "error.vendor_codes": (Support.NEVER, "There is no vendor whose codes could be explained."),
+    "compile.aot": (Support.NOT_YET, "Refused; torch.compile and torch.export work."),
     "compile.triton": (Support.NEVER, "Triton compiles for no simulated device."),
     "graph.capture": (Support.NEVER, "There is no device work to record."),
     "graph.replay": (Support.NEVER, ""),
@@ -57,6 +60,7 @@ _ABSENT: dict[str, tuple[Support, str]] = {
     "graph.pool": (Support.NEVER, ""),
     "ext.build": (Support.NOT_YET, ""),
     "ext.load": (Support.NOT_YET, ""),
+    "ext.symbol_map": (Support.NEVER, "There is no runtime whose functions could be named."),
 }
 
 _PARTIAL: dict[str, str] = {

@@ -20,10 +20,12 @@ from typing import TYPE_CHECKING, Any
 import torch
 import torch.utils._pytree as pytree
 from torch._inductor import compile_fx
+from torch._inductor.virtualized import V
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx.passes.fake_tensor_prop import FakeTensorProp
 from torch.utils._python_dispatch import _disable_current_modes
 
+from cuda_morph.errors import RefusedError
 from cuda_morph.patching import Journal
 from cuda_morph_sim import toolchain
 from cuda_morph_sim.inductor_operators import for_host
@@ -53,6 +55,11 @@ class _Compiler:
     def __call__(self, module: Any, inputs: Sequence[Any], *names: Any, **options: Any) -> Any:
         if not _is_on_device(module, inputs):
             return self.original(module, inputs, *names, **options)
+        if V.aot_compilation:
+            raise RefusedError(
+                "A program on the simulated device cannot be compiled ahead of time.",
+                hint="Use torch.compile, or torch.export.save and run the exported program.",
+            )
         if not _has_compiler():
             return _boxed(module.forward)
         outputs = _Outputs(module)
