@@ -18,12 +18,12 @@ CHECK = next(check for check in CHECKS.values() if check.level is Level.RUNS)
 
 @pytest.fixture(scope="module")
 def good():
-    return json.loads(json.dumps(make()))
+    return make()
 
 
 @pytest.fixture(scope="module")
 def bad():
-    return json.loads(json.dumps(make(seen={CHECK.id: Seen.FAILED})))
+    return make(seen={CHECK.id: Seen.FAILED})
 
 
 def write(folder, certificate):
@@ -70,7 +70,7 @@ def test_what_is_no_certificate_is_said(good, tmp_path):
 
 def other_evidence(certificate):
     facts = {"devices": ("A",), "details": {"driver": "1", "sdk": "2"}, "simulated": False}
-    return json.loads(json.dumps(make(facts={"plugin": "other", **facts})))
+    return make(facts={"plugin": "other", **facts})
 
 
 def test_the_matrix_never_mixes_evidence(good, tmp_path):

@@ -64,7 +64,9 @@ def make_certificate(
         "results": [_result_row(verdict) for verdict in report.verdicts],
         "torch_suite": dict(torch_suite) if torch_suite is not None else None,
     }
-    return {**made, "sha256": content_digest(made)}
+    # What a reader of the file will have: lists for tuples.
+    written: Certificate = json.loads(json.dumps(made))
+    return {**written, "sha256": content_digest(written)}
 
 
 _ELSEWHERE = frozenset({"plugin", "dist", "version", "backend", "claims"})

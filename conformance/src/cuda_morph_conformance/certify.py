@@ -13,6 +13,7 @@ import sys
 import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cuda_morph.errors import MorphError, SettingError
 from cuda_morph_conformance.certificate import make_certificate, write_certificate
@@ -21,7 +22,12 @@ from cuda_morph_conformance.integrity import describe_suite
 from cuda_morph_conformance.processes import isolated_command, isolated_environment
 from cuda_morph_conformance.report_text import render_report, render_table
 from cuda_morph_conformance.runner import find_entry
+from cuda_morph_conformance.torch_lane import run_lane
 from cuda_morph_conformance.waivers import read_waivers
+
+if TYPE_CHECKING:
+    from cuda_morph_conformance.certificate import Certificate
+    from cuda_morph_conformance.result import Report
 
 REFUSED = 2
 
@@ -33,6 +39,7 @@ class Request:
     plugins: tuple[str, ...]
     out: str
     waivers: str | None = None
+    torch_suite: bool = False
 
 
 def start(request: Request) -> int:
@@ -94,9 +101,14 @@ def certify(request: Request) -> bool:
     reports = examine(request.plugins, waivers=waivers)
     for report in reports:
         name = report.facts.plugin
-        files = write_certificate(make_certificate(report), Path(request.out, name))
+        files = write_certificate(_certificate(report, request), Path(request.out, name))
         written = "\n".join(f"wrote {file}" for file in files)
         print(f"{render_report(report)}\n{written}\n", flush=True)  # noqa: T201 - the command's output
     if len(reports) > 1:
         print(render_table(reports))  # noqa: T201 - likewise
     return all(report.clean for report in reports)
+
+
+def _certificate(report: Report, request: Request) -> Certificate:
+    lane = run_lane(report.facts.plugin) if request.torch_suite else None
+    return make_certificate(report, torch_suite=lane)

@@ -74,6 +74,9 @@ def list_checks(level: str | None, style: str) -> None:
 @click.option("--certify", is_flag=True, help="Write certificates; takes no filter.")
 @click.option("--out", type=_PATH, metavar="DIR", help="Folder for certificates.")
 @click.option("--waivers", type=_PATH, metavar="FILE", help="Waivers, as TOML.")
+@click.option(
+    "--with-torch-suite", "torch_suite", is_flag=True, help="Record PyTorch's own tests as well."
+)
 @click.option("--level", type=_LEVELS, help="Checks up to this level.")
 @click.option("--check", "ids", multiple=True, metavar="ID", help="This check; may be repeated.")
 @click.option("-k", "pattern", metavar="TEXT", help="Checks whose id or sentence contains this.")
@@ -98,6 +101,7 @@ def run(
     *,
     everything: bool,
     certify: bool,
+    torch_suite: bool,
     **options: Any,
 ) -> None:
     """Go through the checklist with one or more plugins."""
@@ -105,8 +109,8 @@ def run(
         raise click.UsageError("Name a plugin with --plugin, or use --all.")
     names = installed_plugins() if everything else tuple(dict.fromkeys(plugins))
     if not certify:
-        if out is not None:
-            raise click.UsageError("--out goes with --certify.")
+        if out is not None or torch_suite:
+            raise click.UsageError("--out and --with-torch-suite go with --certify.")
         raise SystemExit(_develop(names, waivers, options))
     default = click.core.ParameterSource.DEFAULT
     refused = [name for name in _DEVELOPMENT if context.get_parameter_source(name) is not default]
@@ -118,7 +122,9 @@ def run(
     from cuda_morph_conformance.certify import Request, start
 
     file = str(waivers.resolve()) if waivers else None
-    raise SystemExit(start(Request(plugins=names, out=str(out.resolve()), waivers=file)))
+    raise SystemExit(
+        start(Request(plugins=names, out=str(out.resolve()), waivers=file, torch_suite=torch_suite))
+    )
 
 
 def _develop(names: tuple[str, ...], waivers: Path | None, options: dict[str, Any]) -> int:

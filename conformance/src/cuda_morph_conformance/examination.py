@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from cuda_morph_conformance.checks import load_all
 from cuda_morph_conformance.progress import follow
 from cuda_morph_conformance.registry import CHECKS
-from cuda_morph_conformance.runner import LIMIT, all_keys, find_entry, keys_of, run_plugin
+from cuda_morph_conformance.runner import LIMIT, Quiet, all_keys, find_entry, keys_of, run_plugin
 from cuda_morph_conformance.vocabulary import Level, Seen
 
 if TYPE_CHECKING:
@@ -82,6 +82,7 @@ def examine(
         find_entry(name)
     due = len(all_keys() if keys is None else keys)
     stop = threading.Event()
+    quiet = Quiet(len(plugins) or 1)
     width = jobs or os.cpu_count() or 1
     with (
         follow(due * len(plugins)) as progress,
@@ -95,7 +96,7 @@ def examine(
                 if fail_fast and result.seen is Seen.FAILED:
                     stop.set()
 
-            options = {"limit": limit, "stop": stop, "on_result": step}
+            options = {"limit": limit, "stop": stop, "on_result": step, "quiet": quiet}
             return run_plugin(name, keys=keys, waivers=waivers, pool=workers, **options)
 
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 import time
@@ -20,13 +21,16 @@ from cuda_morph_conformance.result import Report, Result
 from cuda_morph_conformance.vocabulary import Seen
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from cuda_morph_conformance.registry import Check
     from cuda_morph_conformance.waivers import Waiver
 
 LIMIT = 60.0
 """Seconds that one check may take; a check that takes longer has failed."""
+
+MEASURING = frozenset({"OVH"})
+"""Areas whose checks measure time: they run when nothing else does."""
 
 Key = tuple[str, str | None]
 """A check's id, and the view it is made in."""
@@ -38,6 +42,33 @@ class Batch:
 
     view: str | None
     ids: tuple[str, ...]
+    quiet: bool = False
+    """True: they measure time, and nothing else may run meanwhile."""
+
+
+class Quiet:
+    """Where the runs of several plugins wait for one another before time is measured.
+
+    Args:
+        runs: How many runs there are.
+    """
+
+    def __init__(self, runs: int = 1) -> None:
+        self._all_here = threading.Barrier(runs)
+        self._one = threading.Lock()
+
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[None]:
+        """Wait until every run has done all that needs no quiet, then be the only one."""
+        # A run that failed takes no part any more; the others go on without waiting for it.
+        with contextlib.suppress(threading.BrokenBarrierError):
+            self._all_here.wait()
+        with self._one:
+            yield
+
+    def leave(self) -> None:
+        """Let nobody wait for a run that failed."""
+        self._all_here.abort()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -48,6 +79,7 @@ class Run:
     limit: float = LIMIT
     on_result: Callable[[Result], None] = lambda _: None
     """Called with each result as it comes, from several threads."""
+    quiet: Quiet = field(default_factory=Quiet)
     stop: threading.Event = field(default_factory=threading.Event)
     """Set to end it early: what has not run is then absent."""
     results: dict[Key, Result] = field(default_factory=dict)
@@ -177,17 +209,28 @@ def batches(keys: Iterable[Key]) -> list[Batch]:
     Returns:
         Those that are active together per view, ordinary ones together, each fresh one alone.
     """
-    groups: dict[tuple[str | None, object], list[str]] = {}
+    groups: dict[tuple[str | None, bool, object], list[str]] = {}
     for check_id, view in keys:
         check = CHECKS[check_id]
-        groups.setdefault((view, check_id if check.fresh else check.active), []).append(check_id)
-    made = [Batch(view, tuple(ids)) for (view, _), ids in groups.items()]
+        group = (view, check.area in MEASURING, check_id if check.fresh else check.active)
+        groups.setdefault(group, []).append(check_id)
+    made = [Batch(view, tuple(ids), quiet) for (view, quiet, _), ids in groups.items()]
     return sorted(made, key=lambda batch: -len(batch.ids))
 
 
 def _run_all(run: Run, keys: Sequence[Key], pool: Executor) -> None:
-    for done in [pool.submit(_run_batch, run, batch) for batch in batches(keys)]:
-        done.result()
+    planned = batches(keys)
+    try:
+        loud = [pool.submit(_run_batch, run, batch) for batch in planned if not batch.quiet]
+        for done in loud:
+            done.result()
+    except BaseException:
+        run.quiet.leave()
+        raise
+    with run.quiet.alone():
+        for batch in planned:
+            if batch.quiet:
+                _run_batch(run, batch)
 
 
 def _probe(run: Run) -> None:

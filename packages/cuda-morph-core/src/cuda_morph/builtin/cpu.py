@@ -7,10 +7,17 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from cuda_morph.hookspecs import hookimpl
-from cuda_morph.records import Backend, CollectiveBackend, Detection, DeviceMapping
+from cuda_morph.records import (
+    Backend,
+    CapabilityClaim,
+    CollectiveBackend,
+    Detection,
+    DeviceMapping,
+    ErrorRule,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from cuda_morph.device.protocol import DeviceRuntime
 
@@ -49,9 +56,23 @@ def cuda_morph_device_mapping() -> DeviceMapping:
 
 
 @hookimpl
+def cuda_morph_capabilities() -> Iterable[CapabilityClaim]:
+    """What the CPU claims to do in the place of a card."""
+    from cuda_morph.builtin.cpu_claims import CAPABILITIES
+
+    return CAPABILITIES
+
+
+@hookimpl
 def cuda_morph_collectives() -> Iterator[CollectiveBackend]:
     """Names the backend that PyTorch has for CPU tensors."""
     yield CollectiveBackend(name="gloo", device_types=("cpu",))
+
+
+@hookimpl
+def cuda_morph_error_codes() -> Iterator[ErrorRule]:
+    """Names the one failure that programs written for CUDA expect: memory has run out."""
+    yield ErrorRule(pattern="DefaultCPUAllocator: can't allocate", semantic="out_of_memory")
 
 
 def _runtime() -> DeviceRuntime:
