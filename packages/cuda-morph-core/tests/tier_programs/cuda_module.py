@@ -156,3 +156,9 @@ def check_bf16(world):
 def check_lazy_initialisation(world):
     torch.cuda.init()
     torch.empty(1, device="cuda")
+
+
+@only(tiers=("T0",))
+def check_too_much_memory_is_what_programs_catch(world):
+    raises(torch.cuda.OutOfMemoryError, torch.empty, 1 << 50, device="cuda")
+    assert torch.ones(2, device="cuda").sum().item() == 2
