@@ -30,10 +30,12 @@ def activation_gives_a_manifest(subject: Subject) -> None:
     import cuda_morph
 
     with subject.activate() as activation:
-        require(cuda_morph.is_active(), "is_active() is false inside the block")
+        # On a card that PyTorch itself calls cuda, activation finds it and changes nothing.
+        left_alone = activation.tier == "passthrough"
+        require(cuda_morph.is_active() or left_alone, "is_active() is false inside the block")
         named = activation.backend.name
         require(named == subject.name, f"activate({subject.name!r}) activated {named!r}")
-        mapped = activation.rows or activation.tier == "passthrough"
+        mapped = activation.rows or left_alone
         require(mapped, f"tier {activation.tier} without a single mapped name")
     require(not cuda_morph.is_active(), "is_active() is true after the block")
 
