@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from cuda_morph_conformance.registry import Check
     from cuda_morph_conformance.waivers import Waiver
 
-LIMIT = 60.0
+LIMIT = 120.0
 """Seconds that one check may take; a check that takes longer has failed."""
 
 MEASURING = frozenset({"OVH"})

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 SIMULATOR = "sim"
 """The plugin that can take the personality of another one."""
 
+_SHARE = 0.9
+"""Part of a check's time that a program may take."""
+
 _ARGUMENTS: dict[str, object] = {"torch_version": None}
 
 
@@ -39,10 +42,12 @@ class Subject:
     Args:
         name: Entry-point name of the plugin.
         view: The view that the check is about, ``"native"`` or ``"cuda"``.
+        limit: Seconds that a check may take; programs are ended a little earlier.
     """
 
     name: str
     view: str = "native"
+    limit: float = 120.0
     _answers: dict[str, Any] = field(default_factory=dict)
     _environment: dict[str, str] = field(default_factory=lambda: dict(os.environ))
     """As it was before anything was activated."""
@@ -228,7 +233,8 @@ class Subject:
             launcher=["-m", *run, *options] if shim else [],
             arguments=args,
             environment={**self._environment, **(env or {})},
-            timeout=timeout,
+            # Before the worker is ended, which would leave the program running.
+            timeout=min(timeout, self.limit * _SHARE),
             ranks=ranks,
         )
 

@@ -73,7 +73,7 @@ def main(argument: str) -> None:
     # Taken before any code of the plugin runs, as records of our own that it cannot reach.
     checks = [replace(CHECKS[check_id]) for check_id in order.ids]
     code = loaded_code()
-    subject = Subject(order.plugin, view=order.view or "native")
+    subject = Subject(order.plugin, view=order.view or "native", limit=order.limit)
     with Path(order.journal).open("a", encoding="utf-8", buffering=1) as journal:
         try:
             with _limited(order.limit):
