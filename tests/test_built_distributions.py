@@ -19,12 +19,14 @@ from packaging.requirements import Requirement
 from packaging.utils import parse_wheel_filename
 
 ROOT = Path(__file__).parents[1]
+VENDORS = ("ascend", "biren", "cambricon", "enflame", "metax", "musa", "rocm", "xpu")
 NAMES = {
     "cuda-morph",
     "cuda-morph-core",
     "cuda-morph-native",
     "cuda-morph-sim",
     "cuda-morph-conformance",
+    *(f"cuda-morph-{vendor}" for vendor in VENDORS),
 }
 ALWAYS = {"cuda-morph", "cuda-morph-core", "cuda-morph-native"}
 PACKAGED = sorted(NAMES - {"cuda-morph"})
@@ -182,6 +184,8 @@ def contents(wheel):
         ("[cli]", ALWAYS),
         ("[sim]", ALWAYS | {"cuda-morph-sim"}),
         ("[conformance]", ALWAYS | {"cuda-morph-conformance"}),
+        ("[musa]", ALWAYS | {"cuda-morph-musa"}),
+        ("[rocm,xpu]", ALWAYS | {"cuda-morph-rocm", "cuda-morph-xpu"}),
         ("[all]", NAMES),
     ],
 )
@@ -201,7 +205,17 @@ def test_versions_are_those_of_the_distributions(installed, wheels):
 
 def test_plugins_are_found_by_their_entry_points(installed):
     code = "from cuda_morph.plugins import plugin_names; print(*plugin_names())"
-    assert run(installed, "-c", code).split() == ["cpu", "sim"]
+    assert run(installed, "-c", code).split() == sorted(["cpu", "sim", *VENDORS])
+
+
+def test_plugins_bring_their_data(installed):
+    code = (
+        "from cuda_morph.plugins import collect\n"
+        "from collections import Counter\n"
+        "found = Counter(name for name, _ in collect('cuda_morph_error_codes'))\n"
+        "print(*sorted(name for name, count in found.items() if count >= 7))"
+    )
+    assert run(installed, "-c", code).split() == list(VENDORS)
 
 
 def test_an_unchanged_program_runs_on_the_installed_wheels(installed, tmp_path):
