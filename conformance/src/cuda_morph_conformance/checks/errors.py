@@ -147,13 +147,10 @@ def device_failures_are_runtime_errors(_subject: Subject) -> None:
 
     require(torch.cuda.AcceleratorError is torch.AcceleratorError, "the names differ")
     require(issubclass(torch.AcceleratorError, RuntimeError), "it is no RuntimeError")
-    for call in (
-        lambda: torch.cuda.set_device(_NO_DEVICE),
-        lambda: torch.empty(1, device=f"cuda:{_NO_DEVICE}"),
-    ):
-        error = _raised(call)
-        require(isinstance(error, RuntimeError), f"it raised {error!r}")
-        require(str(error).strip(), "the message is empty")
+    for call in (torch.cuda.set_device, torch.cuda.synchronize):
+        error = _raised(partial(call, _NO_DEVICE))
+        require(isinstance(error, RuntimeError), f"{call.__name__} raised {error!r}")
+        require(str(error).strip(), f"{call.__name__} raised without a message")
 
 
 @_runs("CM-ERR-012", requires=("error.accelerator",))

@@ -91,7 +91,9 @@ def state_lives_on_the_device(_subject: Subject) -> None:
     model = mlp().cuda()
     optimizer = torch.optim.AdamW(model.parameters())
     _step(model, optimizer)
-    for state in optimizer.state.values():
+    states = list(optimizer.state.values())
+    require(len(states) == len(list(model.parameters())), f"there are {len(states)} states")
+    for state in states:
         for name in ("exp_avg", "exp_avg_sq"):
             require(state[name].is_cuda, f"{name} is on {state[name].device}")
 
@@ -153,6 +155,7 @@ def gradients_are_clipped(_subject: Subject) -> None:
 
     Fix: check ``linalg_vector_norm``, ``_foreach_norm`` and ``_foreach_mul_`` on the device.
     """
+    import torch
     from torch.nn import utils
 
     for foreach in (False, True):
@@ -160,6 +163,8 @@ def gradients_are_clipped(_subject: Subject) -> None:
         for place in ("cpu", "cuda"):
             model = _with_gradients(mlp().to(place))
             norms.append(utils.clip_grad_norm_(model.parameters(), 0.1, foreach=foreach))
+            left = utils.get_total_norm([p.grad for p in model.parameters()]).cpu()
+            require_close(left, torch.tensor(0.1), f"norm afterwards on {place}", kind=PRODUCT)
             utils.clip_grad_value_(model.parameters(), 0.01, foreach=foreach)
             clipped.append([p.grad for p in model.parameters()])
         require(norms[1].is_cuda, f"the norm is on {norms[1].device}")
