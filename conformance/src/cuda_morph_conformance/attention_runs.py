@@ -62,6 +62,21 @@ def require_same(seen: Any, expected: Any, what: str, dtype: Any = None) -> None
     require(error <= limit * size, f"{what} is off by {error:.2g}, more than {limit * size:.2g}")
 
 
+def require_right(case: Case, *, logarithms: bool = False) -> None:
+    """Fail the running check unless flash_attn_func is right, whatever computes it.
+
+    Args:
+        case: Shapes and options.
+        logarithms: Whether these are asked for and compared too.
+    """
+    import torch
+
+    call = by_flash_attn if logarithms else _output
+    for dtype in (torch.float16, torch.float32):
+        problem = difference(call, case, device="cuda", dtype=dtype)
+        require(not problem, f"{case.label} in {dtype}: {problem}")
+
+
 class _RequireFused:
     """Fails the running check unless a kernel of the plugin answers, and rightly."""
 

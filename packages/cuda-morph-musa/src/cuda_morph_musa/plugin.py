@@ -11,6 +11,7 @@ from cuda_morph.hookspecs import hookimpl
 from cuda_morph.record_files import read_map, read_records, read_surface
 from cuda_morph.records import (
     ApiMapping,
+    AttentionKernel,
     CapabilityClaim,
     DeviceMapping,
     DtypeSupport,
@@ -78,6 +79,20 @@ def cuda_morph_capabilities() -> Iterable[CapabilityClaim]:
 def cuda_morph_collectives() -> Iterable[CollectiveBackend]:
     """MCCL stands for NCCL."""
     return identity.COLLECTIVES
+
+
+@hookimpl
+def cuda_morph_attention_kernels() -> Iterable[AttentionKernel]:
+    """The adapter's flash attention operator, within the limits that are published."""
+    from cuda_morph_musa import attention
+
+    yield AttentionKernel(
+        name="flash_musa",
+        forward=attention.forward,
+        layouts=("bhsd",),
+        features=attention.FEATURES,
+        max_head_dim=attention.MAX_HEAD_DIM,
+    )
 
 
 @hookimpl
