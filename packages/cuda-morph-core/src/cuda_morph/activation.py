@@ -250,11 +250,13 @@ def _uncounted(_name: str, answer: Answer) -> Answer:
 def _started_recorder(
     usage: UsageCounter | Recorder, journal: Journal, target: Target, tier: str
 ) -> Recorder | None:
-    from cuda_morph.trace import installation
-    from cuda_morph.trace.recorder import Recorder
+    from cuda_morph.usage import UsageCounter
 
-    if not isinstance(usage, Recorder):
+    if isinstance(usage, UsageCounter):
+        usage.watch_spellings(journal, target, tier)
         return None
+    from cuda_morph.trace import installation
+
     installation.start(journal, usage, target, tier)
     return usage
 

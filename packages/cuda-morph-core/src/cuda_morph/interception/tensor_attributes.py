@@ -40,6 +40,26 @@ def cuda_method(target: Target) -> Callable[..., Any]:
     return cuda
 
 
+def traceable_cuda(target: Target, watched: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a ``Tensor.cuda`` that calls `watched`, and in compiled code what Dynamo can follow.
+
+    Args:
+        target: The accelerator.
+        watched: The tier's method with something around it; it may end in C.
+    """
+    from torch.compiler import is_dynamo_compiling
+
+    plain = cuda_method(target)
+
+    def cuda(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if is_dynamo_compiling():
+            return plain(self, *args, **kwargs)
+        return watched(self, *args, **kwargs)
+
+    cuda.__doc__ = torch.Tensor.cuda.__doc__
+    return cuda
+
+
 def is_cuda_property(target: Target) -> property:
     """Returns an ``is_cuda`` that is True on the target device."""
     type_of = vars(torch._C.TensorBase)["device"].__get__

@@ -94,7 +94,7 @@ def _plain(outcome: Outcome, calls: list[tuple[str, str, int]]) -> list[str]:
 
 def _total(calls: list[tuple[str, str, int]]) -> str:
     if not calls:
-        return "no CUDA name was called"
+        return "none was noticed"
     shown = f", the first {_ROWS_SHOWN} below" if len(calls) > _ROWS_SHOWN else ""
     return f"{sum(call[2] for call in calls)} calls of {len(calls)} CUDA names{shown}"
 

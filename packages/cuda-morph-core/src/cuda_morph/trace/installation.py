@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch  # noqa: TID253 - loaded for a trace only, when torch already is
 
 from cuda_morph import api_table
+from cuda_morph.interception.tensor_attributes import traceable_cuda
 from cuda_morph.trace import operators
 from cuda_morph.trace.call_sites import SiteFinder
 from cuda_morph.trace.function_copy import function_copy
@@ -42,7 +43,8 @@ def start(journal: Journal, recorder: Recorder, target: Target, tier: str) -> No
         tier: Name of the interception tier in force.
     """
     _wrap_functions_of_torch(journal, recorder)
-    journal.set_attribute(torch.Tensor, "cuda", _tensor_cuda(recorder))
+    recorded = recorder.wrap(TENSOR_CUDA, torch.Tensor.cuda)
+    journal.set_attribute(torch.Tensor, "cuda", traceable_cuda(target, recorded))
     _wrap_function(journal, recorder, MODULE_CUDA, torch.nn.Module.cuda)
     if tier == "T0":
         recorder.device_strings = _string_counter()
@@ -72,17 +74,6 @@ def _wrap_function(
         journal.set_item(namespace, alias, recorder.wrap(name, namespace[alias]))
     else:
         journal.redirect_function(function, recorder.wrap(name, function_copy(function)))
-
-
-def _tensor_cuda(recorder: Recorder) -> Callable[..., Any]:
-    """Returns a method that records and calls the one that the tier has put in place."""
-    recorded = recorder.wrap(TENSOR_CUDA, torch.Tensor.cuda)
-
-    def cuda(self: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
-        return recorded(self, *args, **kwargs)
-
-    cuda.__doc__ = torch.Tensor.cuda.__doc__
-    return cuda
 
 
 def _string_counter() -> Callable[[], int]:
