@@ -66,7 +66,10 @@ def register(
     def create(store: Any, rank: int, size: int, timeout: timedelta) -> Any:
         from cuda_morph_sim.loader import native_module
 
-        host = torch.distributed.ProcessGroupGloo(store, rank, size, timeout=timeout)
+        # A store outlives groups: gloo would find the addresses of an earlier one in it.
+        generation = store.add(f"generation of rank {rank}", 1)
+        own = torch.distributed.PrefixStore(f"generation {generation}", store)
+        host = torch.distributed.ProcessGroupGloo(own, rank, size, timeout=timeout)
         return native_module().make_process_group(host, name, *limits)
 
     torch.distributed.Backend.register_backend(name, create, devices=[device_type])

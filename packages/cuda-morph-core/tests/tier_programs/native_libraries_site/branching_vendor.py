@@ -10,6 +10,7 @@ from cuda_morph_sim import plugin as sim
 
 cuda_morph_detect = sim.cuda_morph_detect
 cuda_morph_device_mapping = sim.cuda_morph_device_mapping
+cuda_morph_collectives = sim.cuda_morph_collectives
 
 
 @hookimpl

@@ -20,3 +20,9 @@ def seen_as_cuda(tensor):
 def fail():
     torch.cuda.is_available()
     raise ValueError("on purpose")
+
+
+def collective_backend():
+    import torch.distributed as dist
+
+    return dist.get_backend(), dist.is_nccl_available()
