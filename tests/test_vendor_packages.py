@@ -248,3 +248,17 @@ def test_the_readme_says_what_nobody_has_run(name):
     assert "\nSimulated: " in text
     assert "\nNobody has run: " in text
     assert f"{CODES[name]} error codes" in text
+
+
+@pytest.mark.parametrize("name", ["metax", "rocm"])
+def test_names_that_pytorch_answers_itself_are_not_said_to_be_refused(name):
+    from cuda_morph.explanation import explain_topic
+    from cuda_morph.scan.finding import Verdict
+    from cuda_morph.scan.verdict import Judge
+
+    rows = {row[0]: row for row in explain_topic("torch.cuda.CUDAGraph").rows}
+    assert rows[name][1] == ""
+    assert "nothing is changed" in rows[name][4]
+    assert rows["sim"][1] == "refuse"
+    finding = type("Finding", (), {"rule": "CM201", "symbol": "torch.cuda.CUDAGraph"})()
+    assert Judge(name)._by_table(finding, Verdict.UNKNOWN, None).verdict is Verdict.UNCHANGED

@@ -25,7 +25,7 @@ def test_hip_tells_the_build(build, right):
 
 def test_the_device_type_is_cudas_and_nothing_is_renamed():
     assert plugin.cuda_morph_backend().device_type == "cuda"
-    assert all(record.replaces == () for record in plugin.cuda_morph_collectives())
+    assert all(record.replaces == (record.name,) for record in plugin.cuda_morph_collectives())
     assert not hasattr(plugin, "cuda_morph_api_mappings")
 
 

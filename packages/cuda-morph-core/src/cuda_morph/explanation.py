@@ -17,6 +17,7 @@ from cuda_morph.scan.rules import GROUPS, RULES
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from cuda_morph.api_table import ApiRow
     from cuda_morph.records import ApiMapping, CapabilityClaim
 
 _BACKENDS = ("backend", "treatment", "support", "answered by", "note")
@@ -168,13 +169,20 @@ def _cuda_name(text: str) -> Explanation | None:
     for plugin, mappings in _by_plugin("cuda_morph_api_mappings", torch_version=None):
         own: ApiMapping | None = next((m for m in mappings if m.name == name), None)
         if own is None:
-            rows.append((plugin, row.treatment.value, "", "", "as in core's table"))
+            rows.append((plugin, *_without_mapping(plugin, row)))
             continue
         note = " ".join(part for part in (own.note, _instead(own)) if part)
         rows.append((plugin, own.treatment.value, own.support.value, own.target or "", note))
     return Explanation(
         kind="cuda name", title=name, facts=tuple(facts), columns=_BACKENDS, rows=tuple(rows)
     )
+
+
+def _without_mapping(plugin: str, row: ApiRow) -> tuple[str, str, str, str]:
+    backend = get_plugin(plugin).backend
+    if backend is not None and backend.device_type == "cuda":
+        return "", "", row.name, "PyTorch's own build answers; nothing is changed"
+    return row.treatment.value, "", "", "as in core's table"
 
 
 def _instead(mapping: ApiMapping) -> str:

@@ -38,7 +38,7 @@ ADVICE = Advice(
     driver="Run mx-smi: it lists the cards when the driver works.",
 )
 
-COLLECTIVES = (CollectiveBackend(name="nccl", replaces=(), device_types=("cuda",)),)
+COLLECTIVES = (CollectiveBackend(name="nccl", device_types=("cuda",)),)
 """The vendor's library, which its PyTorch calls nccl."""
 
 

@@ -38,7 +38,7 @@ ADVICE = Advice(
     driver="Run rocm-smi: it lists the cards when the kernel driver works.",
 )
 
-COLLECTIVES = (CollectiveBackend(name="nccl", replaces=(), device_types=("cuda",)),)
+COLLECTIVES = (CollectiveBackend(name="nccl", device_types=("cuda",)),)
 """RCCL, which PyTorch calls nccl."""
 
 

@@ -74,6 +74,7 @@ class Judge:
         self._claims: dict[str, tuple[Support, str]] = {}
         self._variables: dict[str, str] = {}
         self._collectives = True
+        self._native = False
         self._quantization: dict[str, tuple[Support, str]] = {}
         if target is not None:
             self._read(target)
@@ -90,6 +91,7 @@ class Judge:
             self._variables.update(record.env_map)
         if row.backend is not None:
             self._variables.update(_backend_variables(row.backend))
+            self._native = row.backend.device_type == "cuda"
         for _, method in collect("cuda_morph_quantization", plugin=target):
             self._quantization[method.method] = (method.support, method.note)
 
@@ -127,6 +129,9 @@ class Judge:
             if mapping.support in {Support.UNKNOWN, Support.NOT_YET}:
                 verdict = _BY_SUPPORT[mapping.support]
                 return Judgement(verdict=verdict, effort=_EFFORT[verdict], note=note)
+        elif self._native:
+            note = f"PyTorch for {self.target} answers itself; nothing is changed there."
+            return Judgement(verdict=Verdict.UNCHANGED, effort=Effort.NONE, note=note)
         elif row is not None:
             treatment, note, instead = row.treatment, row.note, row.replacement
         else:
