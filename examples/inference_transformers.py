@@ -8,8 +8,6 @@ print the same tokens.
     python inference_transformers.py --device cpu --json tokens.json
 """
 
-# ruff: noqa: TID253
-
 from __future__ import annotations
 
 import argparse

@@ -9,8 +9,6 @@ every run. Training metrics and the sampled text go to ``--out`` as well as to t
     python train_char_gpt.py --resume runs/larger/checkpoint.pt --steps 2000
 """
 
-# ruff: noqa: N812, TID253
-
 from __future__ import annotations
 
 import argparse
