@@ -11,6 +11,7 @@ from cuda_morph.hookspecs import hookimpl
 from cuda_morph.record_files import read_map, read_records, read_surface
 from cuda_morph.records import (
     ApiMapping,
+    AttentionKernel,
     CapabilityClaim,
     DeviceMapping,
     DtypeSupport,
@@ -79,6 +80,19 @@ def cuda_morph_capabilities() -> Iterable[CapabilityClaim]:
 def cuda_morph_collectives() -> Iterable[CollectiveBackend]:
     """CNCL stands for NCCL."""
     return identity.collectives()
+
+
+@hookimpl
+def cuda_morph_attention_kernels() -> Iterable[AttentionKernel]:
+    """The fused attention of torch_mlu_ops, for inference."""
+    from cuda_morph_cambricon import attention
+
+    yield AttentionKernel(
+        name="mlu_flash_attention",
+        forward=attention.forward,
+        varlen=attention.varlen,
+        features=attention.FEATURES,
+    )
 
 
 @hookimpl
