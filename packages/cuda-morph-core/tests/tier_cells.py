@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 PROGRAMS = Path(__file__).parent / "tier_programs"
-SITE = PROGRAMS / "native_libraries_site"
+SITES = [PROGRAMS / "native_libraries_site", PROGRAMS / "simulated_site"]
 TIMEOUT = 280
 _processes = ThreadPoolExecutor(2)
 
@@ -49,7 +49,8 @@ class Cell:
         for decorator in node.decorator_list:
             if isinstance(decorator, ast.Call) and getattr(decorator.func, "id", "") == "only":
                 chosen = {word.arg: ast.literal_eval(word.value) for word in decorator.keywords}
-                here = {"tiers": self.tier, "views": self.view, "backends": self.backend}
+                simulator = self.backend.partition(":")[0]
+                here = {"tiers": self.tier, "views": self.view, "backends": simulator}
                 if any(here[name] not in values for name, values in chosen.items()):
                     return False
         return True
@@ -78,7 +79,7 @@ def _run(cell: Cell) -> tuple[dict[str, str], str]:
         for name, value in os.environ.items()
         if not name.startswith("CUDA_MORPH_") or name.startswith("CUDA_MORPH_SIM_CACHE")
     }
-    paths = [str(SITE), environment.get("PYTHONPATH", "")]
+    paths = [*map(str, SITES), environment.get("PYTHONPATH", "")]
     environment |= {
         "CUDA_MORPH_TIER": cell.tier,
         "CUDA_MORPH_SIM_MEMORY": "1GiB",

@@ -297,7 +297,9 @@ def _runtime(selection: Selection, mapping: DeviceMapping, journal: Journal) -> 
     module: Any = importlib.import_module(root)
     for part in path.split(".") if path else ():
         module = getattr(module, part)
-    return AcceleratorRuntime(mapping.target, module, mapping.compute_capability)
+    backend = selection.backend
+    called = f"{backend.display_name} (simulated)" if backend.simulated else backend.display_name
+    return AcceleratorRuntime(mapping.target, module, mapping.compute_capability, called)
 
 
 def _target(mapping: DeviceMapping, policy: ViewPolicy) -> Target:

@@ -18,6 +18,8 @@ class World:
     @property
     def device_type(self) -> str:
         """The accelerator's own device type; a backend may be named differently."""
+        if self.activation is not None:
+            return str(self.activation.backend.device_type)
         return "cpu" if self.backend == "cpu" else "sim"
 
     @property

@@ -44,21 +44,30 @@ def make_module(name: str, native: Any) -> ModuleType:
         A module with CUDA's names over the simulated device.
     """
     module = ModuleType(f"torch.{name}", "The simulated accelerator's device module.")
-    for function in NATIVE:
-        setattr(module, function, getattr(native, function))
-    parts = (
-        _state_functions(native),
-        _stream_functions(native),
-        _property_functions(native),
-        random_functions(native),
-        {"register_collectives": lambda: collectives.register(name)},
-    )
-    for part in parts:
-        for key, value in part.items():
-            setattr(module, key, value)
+    vars(module).update(device_functions(native))
+    vars(module).update(_property_functions(native))
+    vars(module)["register_collectives"] = lambda: collectives.register(name)
+    vars(module)["compile_backend"] = "inductor"
     # Pickling and `import torch.sim` find the module by its name.
     sys.modules[module.__name__] = module
     return module
+
+
+def device_functions(native: Any) -> dict[str, Any]:
+    """Return what the device does under CUDA's names, less what it says about itself.
+
+    Args:
+        native: The native half of the device.
+
+    Returns:
+        Functions, classes and constants by name.
+    """
+    return {
+        **{name: getattr(native, name) for name in NATIVE},
+        **_state_functions(native),
+        **_stream_functions(native),
+        **random_functions(native),
+    }
 
 
 def _state_functions(native: Any) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from cuda_morph.records import (
     Detection,
     DeviceMapping,
     DtypeSupport,
+    Simulation,
 )
 from cuda_morph_sim import build, claims, toolchain
 from cuda_morph_sim.settings import VISIBLE_VARIABLE, read_settings
@@ -119,6 +120,14 @@ def cuda_morph_attention_kernels() -> Iterable[AttentionKernel]:
 def cuda_morph_dtypes() -> Iterable[DtypeSupport]:
     """The dtypes of the host are the device's dtypes."""
     return claims.DTYPES
+
+
+@hookimpl
+def cuda_morph_simulate(subject: str) -> Simulation:
+    """Stands for the adapter of any plugin that has a personality."""
+    from cuda_morph_sim.adapter import simulation_of
+
+    return simulation_of(subject, cuda_morph_detect())
 
 
 def _load() -> object:

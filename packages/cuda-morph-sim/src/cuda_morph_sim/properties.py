@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 DEVICE_NAME = "cuda-morph simulated accelerator"
 COMPUTE_CAPABILITY = (8, 0)
@@ -57,3 +61,36 @@ def properties_of(index: int, total_memory: int) -> DeviceProperties:
         pci_bus_id=index,
         uuid=uuid.uuid5(uuid.NAMESPACE_URL, f"cuda-morph-sim:{index}"),
     )
+
+
+def properties_with(fields: Mapping[str, object], name: str, total_memory: int) -> Any:
+    """Properties as an adapter gives them: with its own fields and no others.
+
+    Args:
+        fields: The fields that the adapter fills, with their values.
+        name: The card's name.
+        total_memory: The device's present capacity in bytes.
+
+    Returns:
+        An object with these fields; capacity and name are the device's own where they are fields.
+    """
+    present = {"name": name, "total_memory": total_memory}
+    values = {key: present.get(key, value) for key, value in fields.items()}
+    return AdapterProperties(values, name)
+
+
+class AdapterProperties:
+    """Properties of a simulated adapter's device.
+
+    Args:
+        values: The fields.
+        name: The card's name, for the printed form.
+    """
+
+    def __init__(self, values: Mapping[str, object], name: str) -> None:
+        self.__dict__.update(values)
+        self.__dict__["_shown"] = name
+
+    def __repr__(self) -> str:
+        fields = (f"{key}={value!r}" for key, value in vars(self).items() if key[0] != "_")
+        return f"DeviceProperties({', '.join(fields)}) of {self.__dict__['_shown']}"

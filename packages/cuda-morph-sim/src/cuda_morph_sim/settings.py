@@ -24,6 +24,9 @@ DEBUG_VARIABLE = "CUDA_MORPH_SIM_DEBUG"
 CACHE_VARIABLE = "CUDA_MORPH_SIM_CACHE"
 """Folder for the built device; replaces the user's cache folder."""
 
+IMPORTS_VARIABLE = "CUDA_MORPH_SIM_IMPORTS"
+"""``1``: while an adapter is simulated, ``import`` of its name gives the simulation."""
+
 MAX_DEVICES = 64
 DEFAULT_DEVICES = 2
 DEFAULT_MEMORY = 16 << 30
@@ -43,8 +46,12 @@ class Settings:
     """Device memory cannot be read by the host through a tensor's address."""
 
 
-def read_settings() -> Settings:
+def read_settings(visible: str | None = None) -> Settings:
     """Read the environment.
+
+    Args:
+        visible: The variable by which a simulated adapter's users list devices. Where it is unset,
+            `VISIBLE_VARIABLE` counts.
 
     Returns:
         The settings, with defaults for what is not set.
@@ -54,10 +61,11 @@ def read_settings() -> Settings:
     """
     return Settings(
         devices=_visible(
-            os.environ.get(VISIBLE_VARIABLE), _devices(os.environ.get(DEVICES_VARIABLE, ""))
+            visible if visible and visible in os.environ else VISIBLE_VARIABLE,
+            _devices(os.environ.get(DEVICES_VARIABLE, "")),
         ),
         memory=_memory(os.environ.get(MEMORY_VARIABLE, "")),
-        guarded=_flag(os.environ.get(DEBUG_VARIABLE, "")),
+        guarded=read_flag(DEBUG_VARIABLE, os.environ.get(DEBUG_VARIABLE, "")),
     )
 
 
@@ -73,8 +81,9 @@ def _devices(text: str) -> int:
     return count
 
 
-def _visible(text: str | None, count: int) -> int:
+def _visible(variable: str, count: int) -> int:
     """Number of devices listed before the first that is not there, as CUDA counts them."""
+    text = os.environ.get(variable)
     if text is None:
         return count
     seen: list[int] = []
@@ -85,7 +94,7 @@ def _visible(text: str | None, count: int) -> int:
         seen.append(index)
     if not seen:
         raise SettingError(
-            f"{VISIBLE_VARIABLE}={text!r} leaves no simulated device visible.",
+            f"{variable}={text!r} leaves no simulated device visible.",
             hint=f"List devices from 0 to {count - 1}, or use the cpu backend.",
         )
     return len(seen)
@@ -104,13 +113,25 @@ def _memory(text: str) -> int:
     return size
 
 
-def _flag(text: str) -> bool:
+def read_flag(variable: str, text: str) -> bool:
+    """Read a yes or no.
+
+    Args:
+        variable: Name of the variable, for the message.
+        text: Its value; empty means no.
+
+    Returns:
+        What it says.
+
+    Raises:
+        SettingError: It says neither.
+    """
     value = text.strip().lower()
     if value in {"", "0", "false", "no", "off"}:
         return False
     if value in {"1", "true", "yes", "on"}:
         return True
-    raise SettingError(f"{DEBUG_VARIABLE}={text!r} is neither yes nor no.", hint="Use 1 or 0.")
+    raise SettingError(f"{variable}={text!r} is neither yes nor no.", hint="Use 1 or 0.")
 
 
 def _host_memory() -> int:

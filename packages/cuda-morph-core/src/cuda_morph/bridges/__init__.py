@@ -48,9 +48,10 @@ def _apply_for_target(context: LayerContext, target: Target) -> None:
 
         cpu.apply(context.journal, target)
     if target.type_id == PRIVATE_USE_ONE:
-        from cuda_morph.bridges import module_conversion
+        from cuda_morph.bridges import device_module, module_conversion
 
         module_conversion.apply(context.journal)
+        device_module.apply(context, target)
 
 
 def _apply_for_plugin(context: LayerContext, target: Target) -> None:

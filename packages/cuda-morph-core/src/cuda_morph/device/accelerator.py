@@ -24,12 +24,18 @@ class AcceleratorRuntime:
         device_type: The device type that the parser knows, e.g. ``npu``.
         module: The device module, e.g. ``torch.npu``.
         compute_capability: What ``get_device_capability`` answers.
+        device_name: What a device is called where the module does not say; its type by default.
     """
 
     def __init__(
-        self, device_type: str, module: Any, compute_capability: tuple[int, int] = (0, 0)
+        self,
+        device_type: str,
+        module: Any,
+        compute_capability: tuple[int, int] = (0, 0),
+        device_name: str = "",
     ) -> None:
         self.device_type = device_type
+        self.device_name = device_name or device_type
         self.module = module
         self.compute_capability = compute_capability
         self.stream_class: type = torch.Stream
@@ -114,7 +120,7 @@ class AcceleratorRuntime:
         known: dict[str, Any] = {"major": major, "minor": minor}
         if not getattr(source, "name", ""):
             name = getattr(self.module, "get_device_name", None)
-            known["name"] = name(index) if name is not None else self.device_type
+            known["name"] = name(index) if name is not None else self.device_name
         if not getattr(source, "total_memory", 0):
             known["total_memory"] = self.memory_info(index)[1]
         return CudaDeviceProperties(source, **known)

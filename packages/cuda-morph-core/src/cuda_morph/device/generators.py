@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, overload
 
@@ -10,7 +11,11 @@ from cuda_morph.errors import BackendUnavailableError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_FUNCTIONS = ("get_rng_state", "set_rng_state", "manual_seed", "seed", "initial_seed", "device")
+_FUNCTIONS = ("get_rng_state", "set_rng_state", "manual_seed", "device")
+"""What a module must have; every adapter known here does. Not each has ``seed``."""
+
+_SEED_BYTES = 7
+"""Seeds are signed 64-bit numbers; this keeps random ones positive."""
 
 
 def can_be_found(module: Any) -> bool:
@@ -94,6 +99,14 @@ class FunctionGenerator:
     def __init__(self, module: Any, index: int) -> None:
         self._module = module
         self._index = index
+        self._seed: int | None = None
+
+    @property
+    def device(self) -> Any:
+        """The generator's device."""
+        import torch
+
+        return torch.device(torch._C._get_accelerator().type, self._index)
 
     def get_state(self) -> Any:
         """Returns the state as a tensor of bytes."""
@@ -118,15 +131,21 @@ class FunctionGenerator:
         """
         with self._module.device(self._index):
             self._module.manual_seed(seed)
+        self._seed = int(seed)
         return self
 
     def seed(self) -> int:
         """Chooses a seed by chance and returns it."""
-        with self._module.device(self._index):
-            self._module.seed()
-        return self.initial_seed()
+        seed = int.from_bytes(os.urandom(_SEED_BYTES), "little")
+        self.manual_seed(seed)
+        return seed
 
     def initial_seed(self) -> int:
-        """Returns the seed in force."""
-        with self._module.device(self._index):
-            return int(self._module.initial_seed())
+        """Returns the seed in force, or the last one given where the module does not tell."""
+        own = getattr(self._module, "initial_seed", None)
+        if own is not None:
+            with self._module.device(self._index):
+                return int(own())
+        import torch
+
+        return torch.initial_seed() if self._seed is None else self._seed

@@ -9,7 +9,8 @@ FIELDS: dict[str, Any] = {
     "major": 0,
     "minor": 0,
     "total_memory": 0,
-    "multi_processor_count": 0,
+    # DataParallel divides one device's number by another's, as programs do.
+    "multi_processor_count": 1,
     "is_integrated": 0,
     "is_multi_gpu_board": 0,
     "max_threads_per_multi_processor": 0,
