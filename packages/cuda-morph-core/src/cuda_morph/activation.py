@@ -353,7 +353,9 @@ def _leave_to_children(journal: Journal, activation: Activation, fallback: str) 
         fallback=fallback,
         tier=environment.read(environment.TIER),
     )
-    journal.set_item(os.environ, environment.INHERIT.name, value)  # type: ignore[arg-type]
+    # Not put back to what a parent or `cuda-morph run` had set: who deactivates has no heirs.
+    journal.on_rollback(lambda: os.environ.pop(environment.INHERIT.name, None))
+    os.environ[environment.INHERIT.name] = value
 
 
 def _reset_dynamo() -> None:
