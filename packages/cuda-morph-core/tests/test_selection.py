@@ -311,3 +311,12 @@ def test_a_plugins_own_advice_is_given(site: FakeSite) -> None:
     add(site, "one", detection="available=False, reason='no', details={'advice': 'Turn the key.'}")
     with pytest.raises(BackendUnavailableError, match=r"Turn the key\. cuda-morph doctor"):
         select_backend("one")
+
+
+def test_vendors_of_which_nothing_is_here_are_named_together(site: FakeSite) -> None:
+    for name in ("one", "two"):
+        details = "details={'problem': 'adapter_missing'}"
+        add(site, name, detection=f"available=False, reason='{name} is missing.', {details}")
+    add(site, "three", detection="available=False, reason='No card answers.'")
+    [warning] = select_backend().warnings
+    assert "(three: No card answers; nothing is installed for one, two)" in warning

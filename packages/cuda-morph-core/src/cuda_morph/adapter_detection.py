@@ -47,6 +47,12 @@ class Obstacle(str, Enum):
     NO_DEVICE = "no_device"
 
 
+PROBLEM = "problem"
+"""Key of `Detection.details` that holds the obstacle."""
+ABSENT = (Obstacle.TORCH_MISSING.value, Obstacle.ADAPTER_MISSING.value, Obstacle.WRONG_BUILD.value)
+"""Obstacles of a machine that has nothing of the vendor: no reason to look further there."""
+
+
 @frozen_record
 class Advice:
     """What a user of this accelerator should do, by what is missing."""
@@ -178,7 +184,7 @@ def refusal(problem: Obstacle, reason: str, advice: str, found: dict[str, str]) 
         The record.
     """
     details = {name: text for name, text in found.items() if text}
-    details |= {"problem": problem.value, "advice": advice}
+    details |= {PROBLEM: problem.value, "advice": advice}
     return Detection(available=False, reason=reason, details=details)
 
 

@@ -262,7 +262,7 @@ def _only(rows: Iterable[PluginRow]) -> PluginRow | None:
 
 def _fall_back(rows: Sequence[PluginRow], fallback: str, warnings: tuple[str, ...]) -> Selection:
     others = [row for row in rows if not row.builtin]
-    reasons = "; ".join(f"{row.name}: {row.reason}" for row in others) or "no plugin is installed"
+    reasons = _reasons(others)
     if fallback == "error":
         raise BackendUnavailableError(
             f"No accelerator is available ({reasons}).",
@@ -279,6 +279,19 @@ def _fall_back(rows: Sequence[PluginRow], fallback: str, warnings: tuple[str, ..
         )
     text = f"No accelerator is available ({reasons}): CUDA calls run on the CPU."
     return _selection(cpu, "no accelerator is available", (*warnings, text))
+
+
+def _reasons(rows: Sequence[PluginRow]) -> str:
+    """Says why each plugin was not chosen; those without anything of their vendor here together."""
+    from cuda_morph.adapter_detection import ABSENT, PROBLEM
+
+    nothing = [
+        row for row in rows if row.detection and row.detection.details.get(PROBLEM) in ABSENT
+    ]
+    said = [f"{row.name}: {row.reason.rstrip('.')}" for row in rows if row not in nothing]
+    if nothing:
+        said.append(f"nothing is installed for {', '.join(row.name for row in nothing)}")
+    return "; ".join(said) or "no plugin is installed"
 
 
 def _passthrough(why: str, warnings: tuple[str, ...] = ()) -> Selection:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -49,6 +48,8 @@ def _folder() -> Path | None:
 
 def _assigned_texts(source: str) -> dict[str, str]:
     """Returns the names of a module that are assigned a text."""
+    import ast
+
     found = {}
     for node in ast.parse(source).body:
         targets = node.targets if isinstance(node, ast.Assign) else []
