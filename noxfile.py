@@ -121,7 +121,7 @@ def build(session: nox.Session) -> None:
 @nox.session
 def conformance(session: nox.Session) -> None:
     """Certify every plugin of the repository, or those named with --plugin; writes out/certify/."""
-    install_members(session)
+    install_members(session, "conformance")
     plugins = session.posargs or ["--all"]
     out = ["--certify", "--out", "out/certify"]
     # A plugin that falls short is a finding of the run, shown in its table, and no failed run.
