@@ -8,7 +8,7 @@ import sys
 import pytest
 from fake_distributions import FakeSite, source
 
-from cuda_morph import errors
+from cuda_morph import environment, errors
 from cuda_morph.error_lookup import error_table
 from cuda_morph.error_semantics import SEMANTICS
 from cuda_morph.error_translation import exception_class
@@ -29,7 +29,9 @@ def cuda_morph_error_codes():
 
 
 @pytest.fixture
-def plugin(fake_site: FakeSite):
+def plugin(fake_site: FakeSite, monkeypatch: pytest.MonkeyPatch):
+    # The vendors' own plugins may be installed here, with numbers of their own.
+    monkeypatch.setenv(environment.PLUGINS.name, "mychip,other")
     fake_site.add("mychip", source("mychip", extra=CODES))
     other = "from cuda_morph.records import ErrorCode\n@hookimpl\ndef cuda_morph_error_codes():\n"
     other += '    yield ErrorCode(code="700", name="ocFault", meaning="other", semantic="launch")\n'
