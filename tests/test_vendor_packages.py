@@ -38,6 +38,7 @@ CODES = {
     "rocm": 87,
     "xpu": 149,
 }
+MAPPINGS = "cuda_morph_api_mappings"
 each = pytest.mark.parametrize("name", NAMES)
 each_out_of_tree = pytest.mark.parametrize("name", OUT_OF_TREE)
 
@@ -248,6 +249,14 @@ def test_the_readme_says_what_nobody_has_run(name):
     assert "\nSimulated: " in text
     assert "\nNobody has run: " in text
     assert f"{CODES[name]} error codes" in text
+    surface = ask(name, "cuda_morph_surface")
+    if surface:
+        assert re.search(rf"names of `{surface.module}`, {len(surface.names)}\b", text)
+        counts = Counter(row.treatment is Treatment.REDIRECT for row in ask(name, MAPPINGS))
+        same, other, missing = re.search(
+            r"(\d+) the same, (\d+) renamed, (\d+) missing", text
+        ).groups()
+        assert (int(same) + int(other), int(missing)) == (counts[True], counts[False])
 
 
 @pytest.mark.parametrize("name", ["metax", "rocm"])
