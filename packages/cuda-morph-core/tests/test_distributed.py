@@ -11,7 +11,7 @@ import pytest
 import tier_cells
 
 PROGRAMS = Path(__file__).with_name("distributed_programs")
-SITES = (PROGRAMS / "site", tier_cells.SITE)
+SITES = (PROGRAMS / "site", PROGRAMS.with_name("tier_programs") / "native_libraries_site")
 
 
 @pytest.fixture(autouse=True)
@@ -20,7 +20,7 @@ def need_the_simulated_device() -> None:
         pytest.skip(f"no simulated device: {tier_cells.simulated()}")
 
 
-def python(*command: str, timeout: float = 240) -> subprocess.CompletedProcess[str]:
+def environment() -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if "CUDA_MORPH" not in name}
     if cache := os.environ.get("CUDA_MORPH_SIM_CACHE"):
         kept["CUDA_MORPH_SIM_CACHE"] = cache
@@ -30,9 +30,13 @@ def python(*command: str, timeout: float = 240) -> subprocess.CompletedProcess[s
         "CUDA_MORPH_SIM_DEVICES": "2",
         "OMP_NUM_THREADS": "1",
     }
+    return kept | settings
+
+
+def python(*command: str, timeout: float = 240) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(
         [sys.executable, *command],
-        env=kept | settings,
+        env=environment(),
         capture_output=True,
         text=True,
         timeout=timeout,
@@ -96,3 +100,18 @@ def test_every_spelling_starts_the_accelerators_backend(tmp_path: Path, view: st
 @pytest.mark.parametrize("plugin", ["branching", "creating", "unregistered"])
 def test_names_and_the_way_back(plugin: str) -> None:
     assert python(str(PROGRAMS / "one_process.py"), plugin).stdout.endswith("done\n")
+
+
+def test_averages_where_the_library_has_none(tmp_path: Path) -> None:
+    ranks = [
+        subprocess.Popen(
+            [sys.executable, str(PROGRAMS / "averages.py"), "averageless", str(tmp_path)],
+            env=environment() | {"RANK": str(rank)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        for rank in range(2)
+    ]
+    said = [rank.communicate(timeout=200)[0] for rank in ranks]
+    assert all(text.endswith("averages\n") for text in said), said

@@ -56,7 +56,11 @@ def collectives() -> tuple[CollectiveBackend, ...]:
     table = read_map(DATA / "environment.json")
     mapped = {name: own for name, own in table.items() if own and name not in OWN_FIELDS}
     record = CollectiveBackend(
-        name="cncl", device_types=("mlu",), dtypes=CNCL_DTYPES, env_map=mapped
+        name="cncl",
+        device_types=("mlu",),
+        ops=("-avg",),
+        dtypes=CNCL_DTYPES,
+        env_map=mapped,
     )
     return (record,)
 

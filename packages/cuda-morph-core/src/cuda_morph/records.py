@@ -147,8 +147,9 @@ class CollectiveBackend:
     """Called with ``(store, rank, size, timeout)``, returns the backend of a process group;
     ``None``: the vendor's adapter registers the backend itself."""
     ops: tuple[str, ...] = ()
-    """Collectives (``all_reduce``) and reductions (``sum``, ``avg``) that the library has. Where
-    none of a kind is listed, nothing is known to be missing of that kind."""
+    """Collectives (``all_reduce``) and reductions (``sum``, ``avg``) that the library has, or with
+    a minus sign (``-avg``) those that it lacks. Of a kind of which none is listed, nothing is known
+    to be missing. Core computes averages where ``-avg`` is listed."""
     dtypes: tuple[str, ...] = ()
     """Dtypes that it takes; ``float64:float32`` says that the first travels as the second. Empty:
     nothing is known to be missing."""

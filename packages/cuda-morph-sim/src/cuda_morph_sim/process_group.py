@@ -43,8 +43,8 @@ def register(
     Args:
         name: The backend's name, e.g. ``hccl``.
         device_type: The device type it serves; it becomes that type's default.
-        ops: Names of `OPERATIONS` and `REDUCTIONS` that the library has. Where none of a kind is
-            named, it has all of that kind.
+        ops: Names of `OPERATIONS` and `REDUCTIONS` that the library has, or with a minus sign
+            those that it lacks. Where none of a kind is named, it has all of that kind.
         dtypes: Dtypes that the library takes, e.g. ``float32``; none named: all. A pair
             ``float64:float32`` says that the first travels as the second.
 
@@ -57,11 +57,11 @@ def register(
     if not torch.distributed.is_available():
         return False
     words = frozenset(ops)
-    unknown = sorted(words - OPERATIONS - REDUCTIONS)
+    unknown = sorted({word.removeprefix("-") for word in words} - OPERATIONS - REDUCTIONS)
     if unknown:
         raise ValueError(f"{name}: no collective and no reduction is called {', '.join(unknown)}")
     accepted, narrowed = _dtypes(name, dtypes)
-    limits = (tuple(words & OPERATIONS), tuple(words & REDUCTIONS), accepted, narrowed)
+    limits = (_present(words, OPERATIONS), _present(words, REDUCTIONS), accepted, narrowed)
 
     def create(store: Any, rank: int, size: int, timeout: timedelta) -> Any:
         from cuda_morph_sim.loader import native_module
@@ -74,6 +74,13 @@ def register(
 
     torch.distributed.Backend.register_backend(name, create, devices=[device_type])
     return True
+
+
+def _present(words: frozenset[str], kind: frozenset[str]) -> tuple[str, ...]:
+    """Returns what the library has of a kind; empty stands for all."""
+    absent = {word for word in kind if f"-{word}" in words}
+    present = words & kind or (kind if absent else frozenset())
+    return tuple(present - absent)
 
 
 def _dtypes(

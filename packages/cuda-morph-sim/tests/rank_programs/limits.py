@@ -36,6 +36,10 @@ def work(rank, store):
     narrow = (torch.tensor(1 / 3) + torch.tensor(4 / 3)).item()
     assert thirds.tolist() == [narrow] * 2
     assert narrow != 1 / 3 + 4 / 3
+    process_group.register("noavgccl", "sim", ops=("-avg",))
+    averageless = dist.new_group(backend="noavgccl")
+    refused(lambda: dist.all_reduce(ones, dist.ReduceOp.AVG, group=averageless), "AVG", "NOAVGCCL")
+    dist.all_reduce(ones, dist.ReduceOp.MAX, group=averageless)
     dist.barrier(device_ids=[rank])
     dist.destroy_process_group()
 
