@@ -98,6 +98,13 @@ def show(heading: str, command: str) -> None:
 
 
 @nox.session
+def tour(session: nox.Session) -> None:
+    """Train the same CUDA script on every simulated vendor's device and compare the losses."""
+    install_members(session, "demo")
+    session.run("python", "examples/tour.py", *session.posargs)
+
+
+@nox.session
 def bench(session: nox.Session) -> None:
     """Measure the overhead budget; writes out/bench.json."""
     install_members(session, "bench")
