@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from cuda_morph.patching import Journal
 
-LACKS_AVERAGE = "-avg"
-
 _IN_PLACE = {"all_reduce": ("tensor", 1), "all_reduce_coalesced": ("tensors", 1)}
 _FROM_INPUT = {"reduce_scatter_single": ("input", 2), "reduce_scatter": ("input_list", 2)}
 """By function: its parameter that holds what is reduced, and the position of ``op``; what is
@@ -29,7 +27,7 @@ def apply(journal: Journal) -> None:
     c10d = torch.distributed.distributed_c10d
     for table, in_place in ((_IN_PLACE, True), (_FROM_INPUT, False)):
         for name, (parameter, position) in table.items():
-            function = getattr(c10d, name, None)
+            function: Any = getattr(c10d, name, None)
             while hasattr(function, "__wrapped__"):
                 function = function.__wrapped__
             if function is not None:

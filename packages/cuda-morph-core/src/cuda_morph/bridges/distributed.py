@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import torch.distributed  # noqa: TID253 - loaded at activation only, when torch already is
 
-from cuda_morph.bridges import averaging
 from cuda_morph.errors import BackendUnavailableError
 from cuda_morph.plugins import collect
 from cuda_morph.views import package_of
@@ -30,6 +29,8 @@ if TYPE_CHECKING:
     from cuda_morph.views import ViewPolicy
 
 NCCL = "nccl"
+LACKS_AVERAGE = "-avg"
+"""How `CollectiveBackend.ops` says that a library has no average."""
 
 
 def apply(context: LayerContext, target: Target) -> None:
@@ -57,7 +58,9 @@ def apply(context: LayerContext, target: Target) -> None:
     names[backend.UNDEFINED] = _StandIn(chosen, backend.UNDEFINED)
     for record in records:
         _register(journal, record, target.device_type)
-    if any(record.name == chosen and averaging.LACKS_AVERAGE in record.ops for record in records):
+    if any(record.name == chosen and LACKS_AVERAGE in record.ops for record in records):
+        from cuda_morph.bridges import averaging
+
         averaging.apply(journal)
     renaming = _Renaming(names)
     renaming.original = journal.redirect_function(vars(backend)["__new__"].__func__, renaming)
