@@ -136,7 +136,7 @@ def judged(check_id):
 
 
 def broken(check_id, kernel):
-    offered = kernels._OFFER
+    offered = kernels.OFFER
     package = importlib.import_module("flash_attn")
     right = package.flash_attn_func
     try:
@@ -155,7 +155,7 @@ def broken(check_id, kernel):
 
 def main() -> None:
     cuda_morph.activate("sim", view="cuda")
-    [kernel] = kernels._OFFER.kernels()
+    [kernel] = kernels.OFFER.kernels()
     mine = [one.id for one in CHECKS.values() if one.run.__module__ == attention.__name__]
     report = {check_id: (judged(check_id), broken(check_id, kernel)) for check_id in mine}
     Path(sys.argv[1]).write_text(json.dumps(report))

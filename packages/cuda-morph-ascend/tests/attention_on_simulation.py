@@ -27,7 +27,7 @@ def activate():
     cuda_morph.activate("cpu")
     adapter = SimpleNamespace(**OPERATORS)
     provide(None, adapter)
-    kernels._OFFER._kernels = tuple(plugin.cuda_morph_attention_kernels())
+    kernels.OFFER._kernels = tuple(plugin.cuda_morph_attention_kernels())
     return adapter
 
 

@@ -44,7 +44,7 @@ from cuda_morph_cambricon import plugin
 from cuda_morph_conformance.attention_grid import difference, grid, packed, packed_reference
 from cuda_morph_conformance.attention_reference import Case
 from flash_attn import flash_attn_func, flash_attn_varlen_func
-kernels._OFFER._kernels = tuple(plugin.cuda_morph_attention_kernels())
+kernels.OFFER._kernels = tuple(plugin.cuda_morph_attention_kernels())
 
 def call(q, k, v, case):
     options = {"softmax_scale": case.scale, "causal": case.causal, "window_size": case.window}

@@ -224,7 +224,7 @@ def make(name, **fields):
         return torch.zeros_like(q)
     return AttentionKernel(name=name, forward=forward, **fields)
 with cuda_morph.activate("cpu"):
-    kernels._OFFER._kernels = (
+    kernels.OFFER._kernels = (
         make("shy", dtypes=("float32",), features=("causal",)),
         make("narrow", dtypes=("float16",)),
         make("heads_first", dtypes=("float32",), layouts=("bhsd",), max_head_dim=8),

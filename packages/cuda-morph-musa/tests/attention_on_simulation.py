@@ -46,7 +46,7 @@ def main(mistake):
     if mistake == "scale":
         attention.math.isclose = anything
     changed = {"causal": not_causal, "heads": sequence_first}.get(mistake, kernel.forward)
-    kernels._OFFER._kernels = (replace(kernel, forward=changed),)
+    kernels.OFFER._kernels = (replace(kernel, forward=changed),)
     dtypes = (torch.float16, torch.bfloat16)
     problems = [
         problem

@@ -27,6 +27,7 @@ from cuda_morph.views import NATIVE, VIEWS, ViewPolicy
 
 if TYPE_CHECKING:
     from cuda_morph.device.answers import Answer
+    from cuda_morph.device.layer import LayerContext
     from cuda_morph.device.protocol import DeviceRuntime
     from cuda_morph.interception.tier import Target
     from cuda_morph.records import DeviceMapping
@@ -194,7 +195,6 @@ def _import_torch() -> None:
 def _build(
     selection: Selection, view: str, journal: Journal, trace: bool | Literal["counts"]
 ) -> Activation:
-    from cuda_morph import bridges, ecosystem
     from cuda_morph.device import layer
     from cuda_morph.interception.choice import apply_best_tier
 
@@ -215,11 +215,8 @@ def _build(
     # The layer comes first: creating a tensor for the tier's self-test calls torch.cuda.
     rows = layer.apply(context)
     choice = apply_best_tier(target, journal, environment.read(environment.TIER))
-    bridges.apply(context, target)
-    ecosystem.apply(context, target)
-    recorder = (
-        None if usage is None else _started_recorder(usage, journal, target, choice.tier.name)
-    )
+    _connect(context, target)
+    recorder = _started_recorder(usage, journal, target, choice.tier.name)
     return Activation(
         backend=backend,
         requested=selection.requested,
@@ -236,6 +233,14 @@ def _build(
     )
 
 
+def _connect(context: LayerContext, target: Target) -> None:
+    """Connects PyTorch's extension points, and what other libraries look for."""
+    from cuda_morph import bridges, ecosystem
+
+    bridges.apply(context, target)
+    ecosystem.apply(context, target)
+
+
 def _device_mapping(selection: Selection) -> DeviceMapping:
     """Returns the plugin's mapping; its adapter is not loaded where the device is simulated."""
     mapping = device_mapping(selection.plugin)
@@ -248,8 +253,10 @@ def _uncounted(_name: str, answer: Answer) -> Answer:
 
 
 def _started_recorder(
-    usage: UsageCounter | Recorder, journal: Journal, target: Target, tier: str
+    usage: UsageCounter | Recorder | None, journal: Journal, target: Target, tier: str
 ) -> Recorder | None:
+    if usage is None:
+        return None
     from cuda_morph.usage import UsageCounter
 
     if isinstance(usage, UsageCounter):

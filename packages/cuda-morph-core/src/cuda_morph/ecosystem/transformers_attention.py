@@ -53,22 +53,17 @@ PATCH = Patch(
 )
 
 
-def watch(journal: Journal, device_type: str) -> None:
-    """Adapts transformers as soon as it is imported, until the journal is rolled back."""
+def adapt(journal: Journal, device_type: str) -> None:
+    """Adapts transformers, whose checks have just been imported, until a rollback.
 
-    def checks_loaded() -> None:
-        if _is_tested():
-            _open_gate(journal)
-            journal.on_rollback(after_import(_FLASH, flash_loaded))
-            journal.on_rollback(after_import(_MODELS, models_loaded))
-
-    def flash_loaded() -> None:
-        _add_device(journal, device_type)
-
-    def models_loaded() -> None:
-        _register(journal)
-
-    journal.on_rollback(after_import(_CHECKS, checks_loaded))
+    Args:
+        journal: Journal of the activation.
+        device_type: The active device type.
+    """
+    if _is_tested():
+        _open_gate(journal)
+        journal.on_rollback(after_import(_FLASH, lambda: _add_device(journal, device_type)))
+        journal.on_rollback(after_import(_MODELS, lambda: _register(journal)))
 
 
 def _is_tested() -> bool:

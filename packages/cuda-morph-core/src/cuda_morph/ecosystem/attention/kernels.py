@@ -5,58 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from cuda_morph.ecosystem.attention import OFFER
 from cuda_morph.frozen_record import frozen_record
-from cuda_morph.plugins import collect
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from cuda_morph.ecosystem.attention.options import Options
-    from cuda_morph.patching import Journal
     from cuda_morph.records import AttentionKernel
 
 _answered: Counter[str] = Counter()
-
-
-class _Offer:
-    """The active plugin and, once asked for, its kernels, best first."""
-
-    def __init__(self) -> None:
-        self.plugin: str | None = None
-        self.device_type = ""
-        self._kernels: tuple[AttentionKernel, ...] | None = None
-
-    def clear(self) -> None:
-        self.plugin, self.device_type, self._kernels = None, "", None
-
-    def kernels(self) -> tuple[AttentionKernel, ...]:
-        if self._kernels is None:
-            found = (
-                [
-                    record
-                    for _, record in collect("cuda_morph_attention_kernels", plugin=self.plugin)
-                ]
-                if self.plugin
-                else []
-            )
-            self._kernels = tuple(sorted(found, key=lambda kernel: -kernel.priority))
-        return self._kernels
-
-
-_OFFER = _Offer()
-
-
-def offer(journal: Journal, plugin: str, device_type: str) -> None:
-    """Makes the kernels of a plugin available until the journal is rolled back.
-
-    Args:
-        journal: Journal of the activation.
-        plugin: Name of the active plugin; it is asked at the first call of attention.
-        device_type: Tensors of this device type are given to the kernels.
-    """
-    _OFFER.clear()
-    _OFFER.plugin, _OFFER.device_type = plugin, device_type
-    journal.on_rollback(_OFFER.clear)
 
 
 def answered() -> dict[str, int]:
@@ -155,9 +113,9 @@ def first_answer(
         What `call` returned, or ``None`` when no kernel covers the call. A kernel that raises
         ``NotImplementedError`` is passed over.
     """
-    if wanted.device_type not in {_OFFER.device_type, "cuda"}:
+    if wanted.device_type not in {OFFER.device_type, "cuda"}:
         return None
-    for kernel in _OFFER.kernels():
+    for kernel in OFFER.kernels():
         function = getattr(kernel, entry)
         if function is None or not _covers(kernel, wanted):
             continue

@@ -3,7 +3,7 @@
 Loaded under the name ``flash_attn``. What it does not have raises an import error.
 """
 
-from cuda_morph.ecosystem.flash_attn.version import VERSION
+from cuda_morph.ecosystem.flash_attn import VERSION
 
 from .flash_attn_interface import (
     flash_attn_func,

@@ -261,17 +261,13 @@ def flash_attn_with_kvcache(
     del num_splits
     _check(q, k_cache, v_cache, alibi_slopes)
     cache = _cache(q, k_cache, v_cache, cache_seqlens, cache_batch_idx, cache_leftpad, block_table)
-    with torch.no_grad():
-        if rotary_cos is not None:
-            _require(k is not None, "If rotary cos/sin are provided, new key / value to be "
-                     "appended to KV cache must also be provided")  # fmt: skip
-            local = causal or window_size[0] >= 0 or window_size[1] >= 0
-            turn = _Turn(rotary_cos, rotary_sin, rotary_interleaved)
-            q, k = turn(q, cache.lengths, moving=local), turn(k, cache.lengths, moving=True)
-        if k is not None:
-            _require(cache_seqlens is not None, "If key is supplied, seqlens_k must also be "
-                     "passed in")  # fmt: skip
-            cache = cache.append(k, v)
+    table = None if rotary_cos is None else (rotary_cos, rotary_sin)
+    _require(k is not None or table is None, "If rotary cos/sin are provided, new key / value "
+             "to be appended to KV cache must also be provided")  # fmt: skip
+    _require(k is None or cache_seqlens is not None, "If key is supplied, seqlens_k must also be "
+             "passed in")  # fmt: skip
+    local = causal or window_size[0] >= 0 or window_size[1] >= 0
+    q, cache = _with_new_keys(q, (k, v), cache, table, rotary_interleaved, local)
     options = _options(
         q, softmax_scale, causal, window_size, softcap, alibi_slopes, 0.0, False,
         return_softmax_lse,
@@ -345,6 +341,37 @@ def _cache(
         starts=cache_leftpad,
         block_table=block_table,
     )
+
+
+def _with_new_keys(
+    q: Any,
+    new: tuple[Any, Any],
+    cache: Cache,
+    table: tuple[Any, Any] | None,
+    interleaved: bool,
+    local: bool,
+) -> tuple[Any, Cache]:
+    """Turns queries and new keys, and writes new keys and values into the cache.
+
+    Args:
+        q: Queries.
+        new: New keys and values, or ``None`` twice.
+        cache: The cache.
+        table: Cosines and sines, or ``None``.
+        interleaved: Pairs are neighbours.
+        local: Queries are turned at their own positions, else all at the end of the cache.
+
+    Returns:
+        Queries and cache.
+    """
+    k, v = new
+    if k is None:
+        return q, cache
+    with torch.no_grad():
+        if table is not None:
+            turn = _Turn(*table, interleaved)
+            q, k = turn(q, cache.lengths, moving=local), turn(k, cache.lengths, moving=True)
+        return q, cache.append(k, v)
 
 
 class _Turn:

@@ -63,18 +63,16 @@ def layer_norm_fn(
     total = total.to(torch.float32 if residual is None and residual_in_fp32 else wide)
     if residual_out is not None:
         total = residual_out.copy_(total)
+    dtype = out_dtype or x.dtype
     shift = 1.0 if zero_centered_weight else 0.0
     results = [
-        normalise(total.float(), w.float() + shift, b, eps, rms=is_rms_norm).to(
-            out_dtype or x.dtype
-        )
+        normalise(total.float(), w.float() + shift, b, eps, rms=is_rms_norm).to(dtype)
         for w, b in ((weight, bias), (weight1, bias1))
         if w is not None
     ]
     if out is not None:
         results[0] = out.copy_(results[0])
-    parts = [*results, *([total] if prenorm else [])]
-    parts += [kept, kept1] if return_dropout_mask else []
+    parts = [*results, *[total][: bool(prenorm)], *[kept, kept1][: 2 * bool(return_dropout_mask)]]
     return tuple(parts) if len(parts) > 1 else parts[0]
 
 
