@@ -6,6 +6,7 @@ import pytest
 
 from cuda_morph.capabilities import CAPABILITIES
 from cuda_morph.records import Support
+from cuda_morph_conformance.checks import load_all
 from cuda_morph_conformance.outcomes import (
     MANDATORY,
     STRENGTH,
@@ -15,8 +16,10 @@ from cuda_morph_conformance.outcomes import (
     reached,
     weakest,
 )
+from cuda_morph_conformance.registry import CHECKS
 from cuda_morph_conformance.vocabulary import Level, Outcome, Seen
 
+load_all()
 F, P, E = Support.FULL, Support.PARTIAL, Support.EMULATED
 U, N, X = Support.UNKNOWN, Support.NOT_YET, Support.NEVER
 
@@ -61,6 +64,11 @@ def test_mandatory_abilities_exist_and_belong_to_one_level():
     ids = [name for names in MANDATORY.values() for name in names]
     assert set(ids) <= set(CAPABILITIES)
     assert len(ids) == len(set(ids))
+
+
+def test_nothing_of_the_first_level_can_be_declined():
+    for check in CHECKS.values():
+        assert check.level is not Level.LOADS or is_mandatory(check.requires), check.id
 
 
 def test_only_a_check_of_nothing_but_mandatory_abilities_is_mandatory():

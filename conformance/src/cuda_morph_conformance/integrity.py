@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import functools
 import hashlib
 import inspect
 import sys
@@ -24,6 +25,7 @@ PACKAGE = "cuda_morph_conformance"
 _FOLDER = Path(__file__).parent
 
 
+@functools.cache
 def check_digest(check: Check) -> str:
     """Hash what a check demands and how it proves it.
 

@@ -24,8 +24,10 @@ DECLINED = frozenset({Support.NOT_YET, Support.NEVER})
 """Claims that say no."""
 
 _MANDATORY: dict[Level, str] = {
-    Level.RUNS: "device.string device.index device.count device.current device.context "
-    "device.synchronize device.name device.tensor_methods device.module_methods "
+    Level.LOADS: "load.install load.discovery load.isolation load.detection load.static_claims "
+    "load.activation load.reversible",
+    Level.RUNS: "load.inheritance device.string device.index device.count device.current "
+    "device.context device.synchronize device.name device.tensor_methods device.module_methods "
     "memory.allocated stream.create stream.current stream.context stream.synchronize "
     "event.record event.synchronize rng.seed dtype.float32 dtype.int64 dtype.bool "
     "io.save io.load io.map_location error.out_of_memory error.bad_index",
