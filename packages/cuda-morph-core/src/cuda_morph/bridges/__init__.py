@@ -15,7 +15,6 @@ from cuda_morph.bridges import (
     library,
     profiler,
     serialization,
-    sharded_modules,
 )
 from cuda_morph.plugins import get_plugin
 from cuda_morph.torch_facts import PRIVATE_USE_ONE
@@ -30,7 +29,6 @@ def apply(context: LayerContext, target: Target) -> None:
     serialization.apply(context, target)
     build_facts.apply(context.journal, target.policy)
     distributed.apply(context, target)
-    sharded_modules.apply(context.journal, target)
     profiler.apply(context.journal, target)
     library.apply(context.journal, target)
     compiled_code.apply(context.journal, target)
