@@ -39,14 +39,14 @@ def device_count(world):
 
 
 def current_device(world):
-    last = LAST[world.backend]
+    last = LAST[world.backend.partition(":")[0]]
     with cuda.device(last):
         assert cuda.current_device() == last
     assert cuda.current_device() == 0
 
 
 def set_device(world):
-    last = LAST[world.backend]
+    last = LAST[world.backend.partition(":")[0]]
     try:
         for device in (last, f"cuda:{last}", torch.device("cuda", last)):
             cuda.set_device(0)
@@ -58,7 +58,7 @@ def set_device(world):
 
 
 def device(world):
-    last = LAST[world.backend]
+    last = LAST[world.backend.partition(":")[0]]
     with cuda.device(f"cuda:{last}"):
         assert torch.ones(1, device="cuda").device == world.device(last)
     with cuda.device(None), cuda.device(-1):
@@ -66,7 +66,7 @@ def device(world):
 
 
 def device_of(world):
-    last = LAST[world.backend]
+    last = LAST[world.backend.partition(":")[0]]
     with cuda.device_of(torch.ones(1, device=f"cuda:{last}")):
         assert cuda.current_device() == last
     with cuda.device_of(torch.ones(1)):
@@ -92,7 +92,7 @@ def synchronize(world):
 
 
 def can_device_access_peer(world):
-    last = LAST[world.backend]
+    last = LAST[world.backend.partition(":")[0]]
     assert cuda.can_device_access_peer(0, last) in (True, False)
     raises(AssertionError, cuda.can_device_access_peer, 0, 50)
 
