@@ -72,10 +72,14 @@ def test_no_path_of_a_machine_is_in_the_tree():
     assert found == []
 
 
+def linked_from(page):
+    links = LINK.findall(page.read_text())
+    return {(page.parent / link).resolve() for link in links if "://" not in link}
+
+
 def test_the_index_names_every_document():
     folder = ROOT / "docs"
-    index = (folder / "index.md").read_text()
-    listed = {(folder / link).resolve() for link in LINK.findall(index) if "://" not in link}
+    listed = linked_from(folder / "index.md") | linked_from(folder / "rules" / "README.md")
     pages = {
         path for path in DOCUMENTS if folder in path.parents and path.parent.name != "decisions"
     }
