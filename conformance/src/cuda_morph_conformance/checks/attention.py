@@ -131,7 +131,7 @@ def a_fused_kernel_answers(_subject: Subject) -> None:
     require_fused(_LONGER)
 
 
-@_fast("CM-ATTN-012", requires=("attn.fused",))
+@_fast("CM-ATTN-012", requires=("attn.flash_attn_import",))
 def the_scale_is_passed(_subject: Subject) -> None:
     """Attention with a scale of its own MUST be computed with that scale.
 
@@ -160,7 +160,7 @@ def the_causal_mask_ends_at_the_last_key(_subject: Subject) -> None:
     require_right(Case(queries=4, keys=9, causal=True))
 
 
-@_fast("CM-ATTN-015", requires=("attn.causal",))
+@_fast("CM-ATTN-015", requires=("attn.flash_attn_import",))
 def rows_without_a_key_are_zero(_subject: Subject) -> None:
     """A query that sees no key MUST give zeros and an infinite logarithm, not NaN.
 
@@ -291,7 +291,7 @@ def decoding_reads_the_cache(_subject: Subject) -> None:
         require_same(out[b : b + 1], wanted, f"sequence {b}", torch.float16)
 
 
-@_fast("CM-ATTN-022", requires=("attn.kvcache",))
+@_fast("CM-ATTN-022", requires=("attn.flash_attn_import",))
 def new_keys_are_written_in_place(_subject: Subject) -> None:
     """New keys MUST be written into the caller's cache, in rows and in pages, before they are read.
 
@@ -349,7 +349,7 @@ def biases_grow_with_distance(_subject: Subject) -> None:
     require_fused(Case(queries=4, keys=9, alibi="batch"))
 
 
-@_fast("CM-ATTN-026", requires=("attn.fused",))
+@_fast("CM-ATTN-026", requires=("attn.flash_attn_import",))
 def logarithms_are_returned(_subject: Subject) -> None:
     """With return_attn_probs, the logarithm of the sum of exponentials MUST be returned in float32.
 
