@@ -39,7 +39,7 @@ PERSONALITY = Personality(
     capability=None,
     absent_dtypes=("quint8", "quint4x2", "quint2x4", "qint8", "qint32"),
     error_texts={
-        "out_of_memory": _error("aclrtMalloc", 207001, "memory allocation error"),
+        "out_of_memory": "NPU out of memory. Tried to allocate more than is free.",
         "no_device": _error("aclrtGetDeviceCount", 207004, "no device"),
         "invalid_device": _error("aclrtSetDevice", 107001, "invalid device id"),
         "invalid_argument": _error("aclrtMemcpyAsync", 107000, "param invalid"),

@@ -15,6 +15,7 @@ from cuda_morph.records import (
     DeviceMapping,
     DtypeSupport,
     ErrorCode,
+    ErrorRule,
     ExtensionToolchain,
     VersionRow,
 )
@@ -81,9 +82,10 @@ def cuda_morph_collectives() -> Iterable[CollectiveBackend]:
 
 
 @hookimpl
-def cuda_morph_error_codes() -> Iterable[ErrorCode]:
+def cuda_morph_error_codes() -> Iterable[ErrorCode | ErrorRule]:
     """Codes of the runtime."""
-    return read_records(DATA / "error_codes.json", ErrorCode)
+    yield from read_records(DATA / "error_codes.json", ErrorCode)
+    yield from read_records(DATA / "error_rules.json", ErrorRule)
 
 
 @hookimpl

@@ -1,7 +1,8 @@
 """How a simulated device answers in place of torch_mlu.
 
-Which sentence torch_mlu puts around an error is not known: the texts are name and meaning of the
-error table. Numbers of a card are not known and 0.
+For running out of memory the text begins as that of the adapter's allocator. Which sentence it puts
+around other errors is not known: those texts are name and meaning of the error table. Numbers of a
+card are not known and 0.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from cuda_morph.records import Personality
 DATA = Path(__file__).with_name("data")
 
 RAISED = (
-    "cnrtErrorNoMem",
     "cnrtErrorNoDevice",
     "cnrtErrorDeviceInvalid",
     "cnrtErrorArgsInvalid",
@@ -33,6 +33,9 @@ PERSONALITY = Personality(
     properties={"name": "Cambricon MLU", "total_memory": 0, "major": 0, "minor": 0},
     capability=(0, 0),
     absent_dtypes=("quint8", "quint4x2", "quint2x4", "qint8", "qint32"),
-    error_texts=read_error_texts(DATA / "error_codes.json", RAISED),
+    error_texts={
+        **read_error_texts(DATA / "error_codes.json", RAISED),
+        "out_of_memory": "MLU out of memory. Tried to allocate more than is free.",
+    },
     source="torch_mlu 1.25.0; cnrt.h 6.14.1",
 )

@@ -16,6 +16,7 @@ from cuda_morph.records import (
     DeviceMapping,
     DtypeSupport,
     ErrorCode,
+    ErrorRule,
     ExtensionToolchain,
     QuantizationMethod,
     VersionRow,
@@ -96,9 +97,10 @@ def cuda_morph_attention_kernels() -> Iterable[AttentionKernel]:
 
 
 @hookimpl
-def cuda_morph_error_codes() -> Iterable[ErrorCode]:
+def cuda_morph_error_codes() -> Iterable[ErrorCode | ErrorRule]:
     """Codes of CNRT, CNDrv, CNCL, CNNL and mluOp."""
-    return read_records(DATA / "error_codes.json", ErrorCode)
+    yield from read_records(DATA / "error_codes.json", ErrorCode)
+    yield from read_records(DATA / "error_rules.json", ErrorRule)
 
 
 @hookimpl

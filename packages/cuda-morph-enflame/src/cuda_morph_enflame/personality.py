@@ -1,7 +1,8 @@
 """How a simulated device answers in place of torch_gcu.
 
-Which sentence torch_gcu puts around an error is not known: the texts are name and meaning of the
-error table. Numbers of a card are not known and 0.
+For running out of memory the text begins as that of the adapter's allocator. Which sentence it puts
+around other errors is not known: those texts are name and meaning of the error table. Numbers of a
+card are not known and 0.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from cuda_morph.records import Personality
 DATA = Path(__file__).with_name("data")
 
 RAISED = (
-    "topsErrorMemoryAllocation",
     "topsErrorNoDevice",
     "topsErrorInvalidDevice",
     "topsErrorInvalidValue",
@@ -38,6 +38,9 @@ PERSONALITY = Personality(
         "uint64": "uint32",
         "complex128": "complex64",
     },
-    error_texts=read_error_texts(DATA / "error_codes.json", RAISED),
+    error_texts={
+        **read_error_texts(DATA / "error_codes.json", RAISED),
+        "out_of_memory": "GCU out of memory. Tried to allocate more than is free.",
+    },
     source="torch_gcu 2.10.0 (is_narrow_type); tops runtime header, topsError_t",
 )

@@ -1,7 +1,8 @@
 """How a simulated device answers in place of torch_musa.
 
-Which sentence torch_musa puts around an error is not known: the texts are name and meaning of the
-error table. Numbers of a card are not known and 0.
+For running out of memory the text begins as that of the adapter's allocator. Which sentence it puts
+around other errors is not known: those texts are name and meaning of the error table. Numbers of a
+card are not known and 0.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 DATA = Path(__file__).with_name("data")
 
 RAISED = (
-    "musaErrorMemoryAllocation",
     "musaErrorNoDevice",
     "musaErrorInvalidDevice",
     "musaErrorInvalidValue",
@@ -42,7 +42,10 @@ PERSONALITY = Personality(
     device_name="Moore Threads GPU",
     properties={"name": "Moore Threads GPU", "total_memory": 0, "major": 0, "minor": 0},
     capability=(0, 0),
-    error_texts=read_error_texts(DATA / "error_codes.json", RAISED),
+    error_texts={
+        **read_error_texts(DATA / "error_codes.json", RAISED),
+        "out_of_memory": "MUSA out of memory. Tried to allocate more than is free.",
+    },
     functions=_functions,
     source="torch_musa 2.7.1; enumeration musaError_t in the MUSA fork of ollama",
 )
