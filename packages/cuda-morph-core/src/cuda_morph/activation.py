@@ -215,7 +215,7 @@ def _build(
     # The layer comes first: creating a tensor for the tier's self-test calls torch.cuda.
     rows = layer.apply(context)
     choice = apply_best_tier(target, journal, environment.read(environment.TIER))
-    _connect(context, target)
+    _connect(context, target, choice.tier.name)
     recorder = _started_recorder(usage, journal, target, choice.tier.name)
     return Activation(
         backend=backend,
@@ -233,11 +233,11 @@ def _build(
     )
 
 
-def _connect(context: LayerContext, target: Target) -> None:
+def _connect(context: LayerContext, target: Target, tier: str) -> None:
     """Connects PyTorch's extension points, and what other libraries look for."""
     from cuda_morph import bridges, ecosystem
 
-    bridges.apply(context, target)
+    bridges.apply(context, target, tier)
     ecosystem.apply(context, target)
 
 
@@ -286,9 +286,10 @@ def _usage(
 
 def _runtime(selection: Selection, mapping: DeviceMapping, journal: Journal) -> DeviceRuntime:
     """Loads the adapter and returns the plugin's device runtime, or the generic one."""
-    from cuda_morph.bridges import environment_map
+    if environment.has_names_of_cuda():
+        from cuda_morph.bridges import environment_map
 
-    environment_map.apply(journal, selection.backend, selection.plugin)
+        environment_map.apply(journal, selection.backend, selection.plugin)
     simulation = selection.simulation
     if simulation is not None and simulation.unload is not None:
         journal.on_rollback(simulation.unload)

@@ -139,3 +139,11 @@ def read_list(variable: Variable) -> tuple[str, ...]:
     """Returns the comma-separated items of the variable, without blanks."""
     items = os.environ.get(variable.name, "").split(",")
     return tuple(item.strip() for item in items if item.strip())
+
+
+def has_names_of_cuda() -> bool:
+    """Returns whether a variable of CUDA or NCCL is set, other than cuda-morph's own."""
+    return any(
+        ("CUDA" in name or "NCCL" in name) and not name.startswith("CUDA_MORPH_")
+        for name in os.environ
+    )

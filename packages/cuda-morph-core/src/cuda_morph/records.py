@@ -154,7 +154,7 @@ class CollectiveBackend:
     """Dtypes that it takes; ``float64:float32`` says that the first travels as the second. Empty:
     nothing is known to be missing."""
     env_map: Mapping[str, str] = field(default_factory=dict)
-    """``NCCL_*`` variable to the vendor's own."""
+    """``NCCL_*`` variable, or another whose name has ``CUDA`` or ``NCCL``, to the vendor's own."""
 
 
 @frozen_record

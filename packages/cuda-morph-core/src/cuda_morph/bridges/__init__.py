@@ -6,6 +6,7 @@ that only some targets or plugins need are imported for them.
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING
 
 from cuda_morph.bridges import (
@@ -22,9 +23,10 @@ from cuda_morph.torch_facts import PRIVATE_USE_ONE
 if TYPE_CHECKING:
     from cuda_morph.device.layer import LayerContext
     from cuda_morph.interception.tier import Target
+    from cuda_morph.patching import Journal
 
 
-def apply(context: LayerContext, target: Target) -> None:
+def apply(context: LayerContext, target: Target, tier: str) -> None:
     """Applies every bridge that the target needs; all changes go to the context's journal."""
     serialization.apply(context, target)
     build_facts.apply(context.journal, target.policy)
@@ -33,7 +35,7 @@ def apply(context: LayerContext, target: Target) -> None:
     library.apply(context.journal, target)
     compiled_code.apply(context.journal, target)
     _apply_for_target(context, target)
-    _apply_for_plugin(context, target)
+    _apply_for_plugin(context, target, tier)
 
 
 def _apply_for_target(context: LayerContext, target: Target) -> None:
@@ -52,13 +54,27 @@ def _apply_for_target(context: LayerContext, target: Target) -> None:
         device_module.apply(context, target)
 
 
-def _apply_for_plugin(context: LayerContext, target: Target) -> None:
+def _apply_for_plugin(context: LayerContext, target: Target, tier: str) -> None:
     hooks = get_plugin(context.plugin).hooks
     if "cuda_morph_dtypes" in hooks:
         from cuda_morph.bridges import dtype_policy
 
         dtype_policy.apply(context, target)
-    if "cuda_morph_error_codes" in hooks:
+    if tier == "T0" and "cuda_morph_error_codes" in hooks:
+        _watch_errors(context.journal, context.plugin)
+
+
+def _watch_errors(journal: Journal, plugin: str) -> None:
+    """Lets the compiled tier ask what to raise, when an error comes; see `vendor_errors`."""
+    from cuda_morph_native import native
+
+    def exception_for(text: str) -> RuntimeError | None:
         from cuda_morph.bridges import vendor_errors
 
-        vendor_errors.apply(context.journal, context.plugin)
+        return vendor_errors.exception_for(text, plugin)
+
+    if not hasattr(native, "watch_errors"):  # an older release of the compiled tier
+        return
+    journal.on_rollback(native.unwatch_errors)
+    with contextlib.suppress(OSError):  # a platform whose offset tables are not known
+        native.watch_errors(exception_for)
