@@ -20,6 +20,7 @@ _FULL: dict[str, str] = {
     "io": "save load map_location cuda_checkpoint portable_checkpoint safetensors dataloader numpy "
     "dlpack share profiler ranges",
     "error": "out_of_memory recovery refusal",
+    "attn": "sdpa flash_attn_import",
 }
 
 _EMULATED = frozenset({"memory", "stream", "event"})
@@ -53,6 +54,12 @@ _DIST_IDS = (
     "tensor_parallel"
 )
 
+_ATTENTION = "PyTorch's attention for the CPU answers; no plugin brings a kernel of its own."
+_ATTENTION_IDS = (
+    "fused backward causal mask dropout gqa varlen kvcache sliding_window softcap alibi "
+    "transformers"
+)
+
 
 def _made() -> dict[str, tuple[Support, str]]:
     made: dict[str, tuple[Support, str]] = {}
@@ -60,6 +67,7 @@ def _made() -> dict[str, tuple[Support, str]]:
         support = Support.EMULATED if family in _EMULATED else Support.FULL
         made |= {f"{family}.{ability}": (support, "") for ability in text.split()}
     made |= {f"dist.{ability}": (Support.NOT_YET, _DIST) for ability in _DIST_IDS.split()}
+    made |= {f"attn.{ability}": (Support.NEVER, _ATTENTION) for ability in _ATTENTION_IDS.split()}
     return made | {name: (Support.NEVER, why) for name, why in _NEVER.items()}
 
 
