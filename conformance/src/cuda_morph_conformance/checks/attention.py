@@ -374,7 +374,8 @@ def logarithms_are_returned(_subject: Subject) -> None:
 def transformers_runs(_subject: Subject) -> None:
     """A model of transformers MUST run with flash_attention_2 and give what eager gives on the CPU.
 
-    Fix: nothing is asked of the plugin beyond its kernel; see ``cuda-morph explain flash_attn``.
+    Fix: nothing is asked of the plugin beyond a kernel that takes bfloat16, a causal mask and fewer
+    key heads than query heads.
     """
     try:
         from transformers import LlamaConfig, LlamaForCausalLM
