@@ -11,7 +11,7 @@ import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from cuda_morph import adapter, environment
+from cuda_morph import environment
 from cuda_morph.errors import (
     ActivationError,
     AlreadyActiveError,
@@ -295,7 +295,10 @@ def _runtime(selection: Selection, mapping: DeviceMapping, journal: Journal) -> 
         journal.on_rollback(simulation.unload)
     loaded = mapping.init() if mapping.init is not None else None
     simulated = None if simulation is None else loaded
-    journal.on_rollback(adapter.provide(selection.backend.adapter_module, simulated))
+    if selection.backend.adapter_module is not None or simulated is not None:
+        from cuda_morph import adapter
+
+        journal.on_rollback(adapter.provide(selection.backend.adapter_module, simulated))
     if mapping.runtime is not None:
         return mapping.runtime()
     from cuda_morph.device.accelerator import AcceleratorRuntime
