@@ -32,7 +32,7 @@ LAYERS = (
         "adapter",
     },
     # The contract with plugins, the table of CUDA names, and whose world is seen.
-    {"hookspecs", "hook_table", "api_table", "views"},
+    {"hook_marks", "hookspecs", "hook_table", "api_table", "views"},
     {"hook_calls", "plugin_status", "plugin_listing", "plugin_loading", "plugins"},
     # What authors of plugins may use to write their hooks.
     {"record_files", "torch_build", "visible_lists", "adapter_detection", "health_checks"},

@@ -45,6 +45,8 @@ def sample(hint: object) -> object:
         return print
     if isinstance(hint, type) and issubclass(hint, enum.Enum):
         return next(iter(hint))
+    if dataclasses.is_dataclass(hint):
+        return build(hint)
     return {str: "x", bool: True, int: 1}[hint]
 
 

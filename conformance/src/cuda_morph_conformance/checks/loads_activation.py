@@ -1,6 +1,6 @@
 """Level ``loads``: activation says what it did, and deactivation puts everything back.
 
-These checks need PyTorch and a backend that can be used here; elsewhere they do not run.
+Where the device is missing the activation must be refused, with a reason and without a trace.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import sys
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING
 
-from cuda_morph_conformance.registry import check, require
+from cuda_morph_conformance.registry import CheckFailed, NotRun, check, require
 from cuda_morph_conformance.vocabulary import Level
 
 if TYPE_CHECKING:
@@ -22,13 +22,18 @@ _CLASSES = ("torch.Tensor", "torch.nn.Module", "torch.Generator", "torch.device"
 
 @check("CM-LOAD-050", level=Level.LOADS, requires=("load.activation",), since="0.1", fresh=True)
 def activation_gives_a_manifest(subject: Subject) -> None:
-    """Activating the plugin by name MUST activate it, and say what became of each CUDA name.
+    """Activating the plugin by name MUST activate it and say what became of each CUDA name.
+
+    Without its device, activating it is refused with the reason and what to do next.
 
     Fix: look at the refusals in ``cuda-morph info --backend NAME``; the device module must answer.
     """
-    subject.need_device()
     import cuda_morph
 
+    if not _has_device(subject):
+        refuse(subject)
+        require(not cuda_morph.is_active(), "is_active() is true after a refusal")
+        return
     with subject.activate() as activation:
         # On a card that PyTorch itself calls cuda, activation finds it and changes nothing.
         left_alone = activation.tier == "passthrough"
@@ -44,11 +49,17 @@ def activation_gives_a_manifest(subject: Subject) -> None:
 def deactivation_restores_torch(subject: Subject) -> None:
     """After deactivation, every name of torch that activation may touch MUST be what it was.
 
-    The adapter is loaded by a first activation and stays, so a second one is compared.
+    So it is after an activation that was refused because the device is missing. The adapter is
+    loaded by a first activation and stays, so a second one is compared.
 
     Fix: change torch through ``cuda_morph_patches`` only; core keeps a journal of those.
     """
-    subject.need_device()
+    if not _has_device(subject):
+        refuse(subject)  # what torch imports when it is first asked stays imported
+        before = snapshot()
+        refuse(subject)
+        require(before == snapshot(), "a refused activation left names changed")
+        return
     with subject.activate():
         pass
     before = snapshot()
@@ -69,17 +80,44 @@ def deactivation_restores_process(subject: Subject) -> None:
 
     Fix: undo in the plugin what the plugin did, or leave it to core's own hooks.
     """
-    subject.need_device()
-    with subject.activate():
-        pass
+    enter = _enter_and_leave if _has_device(subject) else refuse
+    enter(subject)
     before = (dict(os.environ), list(sys.meta_path), list(sys.path))
-    with subject.activate():
-        pass
+    enter(subject)
     after = (dict(os.environ), list(sys.meta_path), list(sys.path))
     for what, old, new in zip(
         ("os.environ", "sys.meta_path", "sys.path"), before, after, strict=True
     ):
         require(old == new, f"{what} changed")
+
+
+def _has_device(subject: Subject) -> bool:
+    try:
+        subject.need_device()
+    except NotRun:
+        import torch  # noqa: F401 - without PyTorch nothing can be said, and this raises
+
+        return False
+    return True
+
+
+def _enter_and_leave(subject: Subject) -> None:
+    with subject.activate():
+        pass
+
+
+def refuse(subject: Subject) -> None:
+    """Activate a plugin whose device is missing, and hold the refusal against the rules."""
+    from cuda_morph.errors import BackendUnavailableError
+
+    try:
+        with subject.activate():
+            pass
+    except BackendUnavailableError as error:
+        require(error.message, "the refusal gives no reason")
+        require(error.hint, "the refusal does not say what to do next")
+        return
+    raise CheckFailed("detection says there is no device, and activation was not refused")
 
 
 def snapshot() -> dict[str, tuple[int, ...]]:
