@@ -331,7 +331,10 @@ def _target(mapping: DeviceMapping, policy: ViewPolicy) -> Target:
 def _view_limits(target: Target) -> tuple[str, ...]:
     limits: tuple[str, ...] = ()
     if target.device_type == "cpu":
-        limits = ("Autocast without a dtype computes in bfloat16 on the CPU, float16 on CUDA.",)
+        limits = (
+            "Autocast without a dtype computes in bfloat16 on the CPU, float16 on CUDA.",
+            "Functions such as torch.empty refuse pin_memory=True; Tensor.pin_memory() works.",
+        )
     if target.policy.view == NATIVE or target.masked:
         return limits
     return (

@@ -7,7 +7,7 @@ import pickle
 
 import torch
 from torch import nn
-from world import only, raises
+from world import declared_limit, only, raises
 
 
 def check_cuda_without_arguments(world):
@@ -30,6 +30,25 @@ def check_cuda_spellings_of_the_second_device(world):
 
 def check_cuda_beyond_the_last_device(world):
     raises(RuntimeError, torch.ones(2).cuda, 7)
+
+
+def check_pinned_memory(world):
+    value = torch.arange(6.0)
+    pinned = value.pin_memory()
+    assert not value.is_pinned()
+    assert pinned.is_pinned()
+    assert pinned[2:4].is_pinned()
+    assert pinned.pin_memory() is pinned
+    assert not (pinned + 1).is_pinned()
+    assert torch.equal(pinned, value)
+    assert pinned.cuda(non_blocking=True).device == world.device()
+    assert nn.utils.rnn.pack_sequence([value]).pin_memory().is_pinned()
+    assert value.untyped_storage().pin_memory().is_pinned()
+
+
+@declared_limit("refuse pin_memory=True", backends=("cpu",))
+def check_pinned_memory_from_the_start(world):
+    assert torch.empty(2, pin_memory=True).is_pinned()
 
 
 def check_cuda_options(world):

@@ -45,7 +45,7 @@ def check_backward_runs_on_its_own_thread(world):
 
 def check_data_loader_with_pinned_memory(world):
     data = torch.utils.data.TensorDataset(torch.arange(8.0))
-    loader = torch.utils.data.DataLoader(data, batch_size=4, pin_memory=world.backend != "cpu")
+    loader = torch.utils.data.DataLoader(data, batch_size=4, pin_memory=True)
     batches = [batch.to("cuda", non_blocking=True) for (batch,) in loader]
     assert [batch.sum().item() for batch in batches] == [6, 22]
     assert {batch.device for batch in batches} == {world.device()}

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def apply(journal: Journal, target: Target) -> None:
     """Supplies it until rollback."""
     _supply_random_state(journal)
-    _accept_record_stream(journal)
+    _supply_operators(journal)
     _move_traced_tensors(journal, target)
     _default_to_bfloat16(journal)
 
@@ -57,15 +57,36 @@ def _set_rng_state(state: Any, device: Any = None) -> None:
     torch.default_generator.set_state(state)
 
 
-def _accept_record_stream(journal: Journal) -> None:
-    """Registers a kernel of ``Tensor.record_stream``, which PyTorch lacks for CPU tensors."""
+_PINNED = "_cuda_morph_pinned"
+
+
+def _supply_operators(journal: Journal) -> None:
+    """Registers kernels for CPU tensors that PyTorch has for accelerators only.
+
+    All memory is the host's and pinning changes nothing, but programs ask for it and check it.
+    """
     library = torch.library.Library("aten", "IMPL")
     journal.on_rollback(library._destroy)
     library.impl("record_stream", _accept, "CPU")
+    library.impl("_pin_memory", _pin_memory, "CPU")
+    library.impl("is_pinned", _is_pinned, "CPU")
 
 
 def _accept(_tensor: Any, _stream: Any) -> None:
     """Does nothing: memory of a CPU tensor is not reused before the work on it has finished."""
+
+
+def _pin_memory(tensor: Any, device: Any = None) -> Any:
+    """Copies, as pinning does, and marks the storage, which all views of the copy share."""
+    del device
+    copy = tensor.clone(memory_format=torch.preserve_format)
+    setattr(copy.untyped_storage(), _PINNED, True)
+    return copy
+
+
+def _is_pinned(tensor: Any, device: Any = None) -> bool:
+    del device
+    return getattr(tensor.untyped_storage(), _PINNED, False)
 
 
 def _move_traced_tensors(journal: Journal, target: Target) -> None:
