@@ -46,6 +46,29 @@ def check_integer_means_the_accelerator(world):
     assert torch.zeros(2).to(1).device == world.device(1)
 
 
+@only(backends=("cpu",))
+@declared_limit("A bare number is no device", tiers=("T1",))
+def check_number_means_the_one_device(world):
+    assert torch.device(0) == world.device()
+    assert torch.zeros(2, device=0).device == world.device()
+    assert torch.tensor([1], device=0).device == world.device()
+    assert torch.zeros(2).to(0).device == world.device()
+    assert torch.zeros(2).new_zeros(3, device=0).shape == (3,)
+    assert torch.zeros(2).new(3).shape == (3,)  # this number is a size
+    assert torch.nn.Linear(2, 2).to(0).weight.device == world.device()
+
+
+@only(backends=("cpu",))
+@declared_limit("A bare number is no device", tiers=("T1",))
+def check_number_in_compiled_code(world):
+    result = torch.compile(lambda x: x.to(0) + 1, backend="eager", fullgraph=True)(torch.zeros(2))
+    assert result.device == world.device()
+
+
+def check_number_given_to_cuda(world):
+    assert torch.zeros(2).cuda(0).device == world.device()
+
+
 def check_device_of_a_device(world):
     device = torch.device("cuda")
     assert torch.device(device) == device

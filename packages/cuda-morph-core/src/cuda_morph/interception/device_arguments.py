@@ -42,7 +42,12 @@ class DeviceNames:
         self.device_type = "cuda"
 
     def native(self, value: Any) -> Any:
-        """Returns the accelerator's name for a device string of CUDA, else `value` itself."""
+        """Returns the accelerator's name for a device string of CUDA, else `value` itself.
+
+        PyTorch gives a bare number to the accelerator, and there is none beside the CPU.
+        """
+        if self.device_type == "cpu" and type(value) is int and value >= 0:
+            return self.device_type
         if not isinstance(value, str) or value[:4] != "cuda":
             return value
         if value == "cuda":

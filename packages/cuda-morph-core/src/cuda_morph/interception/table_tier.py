@@ -59,6 +59,10 @@ class TableTier:
                 'torch.device("cuda:0") keeps its index: it differs from "cpu", and DataParallel, '
                 "which compares the two, refuses the model."
             )
+            limits.append(
+                "A bare number is no device, except for cuda(): torch.zeros(2, device=0) raises; "
+                'write "cuda:0".'
+            )
         return tuple(limits)
 
 
