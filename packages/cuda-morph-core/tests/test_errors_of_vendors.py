@@ -95,6 +95,12 @@ def test_translation(plugin):
     assert "bad address" in str(fault)
 
 
+@pytest.mark.parametrize("text", ["error: MC_NO_MEMORY", "mcMalloc of 8 bytes failed"])
+def test_exhaustion_has_the_words_that_programs_look_for(plugin, text):
+    raised = errors.translate(RuntimeError(text), "mychip")
+    assert "out of memory" in str(raised).lower()
+
+
 def test_what_is_not_translated(plugin):
     import torch
 

@@ -36,7 +36,7 @@ class Semantic:
 
 _ROWS: tuple[tuple[str, str, str, bool], ...] = (
     ("success", "No failure.", RUNTIME, False),
-    ("out_of_memory", "Device memory is exhausted.", OUT_OF_MEMORY, False),
+    ("out_of_memory", "Out of memory: the device has no more to give.", OUT_OF_MEMORY, False),
     ("host_out_of_memory", "Host memory is exhausted.", RUNTIME, False),
     ("invalid_argument", "An argument is out of range or of the wrong kind.", ACCELERATOR, False),
     ("invalid_handle", "A stream, event or kernel handle is not valid.", ACCELERATOR, False),

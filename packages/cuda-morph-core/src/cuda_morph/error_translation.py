@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 _NO_FAILURE = {"success", "not_ready"}
 
+_PHRASE = "out of memory"
+"""What programs look for in the message when they do not catch the class."""
+
 
 def translate(error: BaseException, backend: str | None = None) -> BaseException:
     """Gives the exception of PyTorch that stands for a vendor's failure.
@@ -56,7 +59,8 @@ def translated(text: str, table: ErrorTable) -> RuntimeError | None:
         return None
     shown = [match for match in matches if match.entry.semantic in {kind.id, "unknown"}] or matches
     parts = [text, *(_explain(match) for match in shown[:3])]
-    if not matches:
+    unsaid = kind.exception == OUT_OF_MEMORY and _PHRASE not in "\n".join(parts).lower()
+    if not matches or unsaid:
         parts.append(f"[{kind.id}] {kind.summary}")
     exception: RuntimeError = exception_class(kind.exception)("\n".join(parts))
     return exception
