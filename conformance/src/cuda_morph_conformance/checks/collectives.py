@@ -92,11 +92,35 @@ def all_reduce_of_every_claimed_dtype(world: World) -> None:
         _same(tensor, torch.full((6,), 7, dtype=tensor.dtype), name, world)
 
 
+@on_ranks("CM-DIST-031", requires=("dist.all_reduce", "dtype.float64"))
+def all_reduce_keeps_double_precision(world: World) -> None:
+    """``all_reduce`` MUST sum float64 in double precision, unless the plugin's records say less.
+
+    Fix: reduce float64 as such, or list ``CollectiveBackend(dtypes=...)`` with ``float64:float32``
+    or without float64.
+    """
+    import torch
+    import torch.distributed as dist
+
+    listed = _listed_dtypes(world)
+    if listed and "float64" not in listed:
+        return
+    small = 2.0**-40
+    tensor = world.full(1 + small, 6, dtype=torch.float64)
+    dist.all_reduce(tensor)
+    lost = float((tensor - world.full(2, 6, dtype=torch.float64)).min())
+    require(lost == 2 * small, f"two times 1 + {small:g} is 2 + {lost:g}")
+
+
 def _collective_dtypes(world: World) -> set[str]:
+    return {listed.partition(":")[0] for listed in _listed_dtypes(world)}
+
+
+def _listed_dtypes(world: World) -> list[str]:
     hook = "cuda_morph_collectives"
     records = world.subject.call(hook) if world.subject.implements(hook) else ()
     own = world.subject.backend().collective_backend
-    return {d.partition(":")[0] for record in records if record.name == own for d in record.dtypes}
+    return [dtype for record in records if record.name == own for dtype in record.dtypes]
 
 
 @on_ranks("CM-DIST-009", requires=("dist.all_reduce",))

@@ -338,6 +338,19 @@ def visible_devices_are_limited(subject: Subject) -> None:
         raise CheckFailed(f"the program printed {(done.stdout + done.stderr)[-400:]!r}")
 
 
+@check("CM-DEV-017", level=Level.RUNS, requires=("device.count",), since="1.0", devices=1)
+def own_module_says_available(subject: Subject) -> None:
+    """The device's own module MUST say that a device is available, as libraries ask it that.
+
+    Fix: let ``is_available`` of the device module ask the driver, not for a flag that is set later.
+    """
+    import torch
+
+    own = torch.get_device_module(subject.device_type)
+    require_equal(own.is_available(), True, f"{own.__name__}.is_available()")
+    require_equal(torch.accelerator.is_available(), subject.device_type != "cpu", "accelerator")
+
+
 def _made_in_context() -> Tensor:
     import torch
 

@@ -304,6 +304,28 @@ def streams_of_other_devices_move_there(_subject: Subject) -> None:
         require(torch.cuda.current_stream(1) != stream, "the stream is still current on device 1")
 
 
+@check(
+    "CM-STRM-014",
+    level=Level.RUNS,
+    requires=("stream.default", "device.multiple"),
+    since="1.0",
+    devices=2,
+)
+def each_device_has_its_default_stream(subject: Subject) -> None:
+    """default_stream of a device MUST be a stream of that device, whichever device is current.
+
+    Fix: use the index that ``default_stream`` is given, and the current device without one.
+    """
+    import torch
+
+    for index in range(subject.device_count):
+        stream = torch.cuda.default_stream(index)
+        require_equal(stream.device_index, index, f"device_index of default_stream({index})")
+    with torch.cuda.device(1):
+        stream = torch.cuda.default_stream()
+        require_equal(stream.device_index, 1, "device_index of default_stream() on device 1")
+
+
 def _chain(value: Tensor) -> Tensor:
     """Enough matrix products that a device is still busy when the call returns; gives ones."""
     for _ in range(4):
