@@ -23,6 +23,7 @@ def cuda_morph_error_codes():
                     semantic="collective_system")
     yield ErrorCode(code="700", name="mcIllegal", meaning="bad address", semantic="illegal_access")
     yield ErrorCode(code="EI0006", name="EI0006", meaning="socket timed out", semantic="timeout")
+    yield ErrorCode(code="MC_CALL_FAILED", name="MC_CALL_FAILED", meaning="a call failed")
     yield ErrorRule(pattern=r"mcMalloc of \\d+ bytes failed", semantic="out_of_memory")
     yield ErrorRule(pattern=r"is invalid for input of size", semantic="out_of_memory")
 """
@@ -119,6 +120,15 @@ def test_an_ambiguous_number_chooses_no_class_and_lists_all(plugin):
     assert type(translated) is RuntimeError
     assert "MC_NO_MEMORY" in str(translated)
     assert "MCL_RING" in str(translated)
+
+
+def test_a_number_that_says_more_than_a_name_counts(plugin):
+    import torch
+
+    text = "mcSync failed, error code is 700\n[ERROR] MC_CALL_FAILED"
+    translated = errors.translate(RuntimeError(text), "mychip")
+    assert type(translated) is torch.AcceleratorError
+    assert "bad address" in str(translated)
 
 
 def test_unknown_backend(plugin):

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from cuda_morph.error_lookup import Match
 
 _NO_FAILURE = {"success", "not_ready"}
+_VAGUE = {"unknown", "internal"}
 
 _PHRASE = "out of memory"
 """What programs look for in the message when they do not catch the class."""
@@ -88,10 +89,14 @@ def _is_final(error: RuntimeError) -> bool:
 
 
 def _relevant(matches: Sequence[Match]) -> list[Match]:
-    """Drops what says that all is well, and bare numbers where a name was found too."""
+    """Drops what says that all is well, names that say nothing, and numbers beside names.
+
+    A vendor's text may name the layer that failed and give the cause as a number; that counts.
+    """
     failures = [match for match in matches if match.entry.semantic not in _NO_FAILURE]
-    named = [match for match in failures if match.by_name]
-    return named or failures
+    specific = [match for match in failures if match.entry.semantic not in _VAGUE] or failures
+    named = [match for match in specific if match.by_name]
+    return named or specific
 
 
 def _common_semantic(matches: Sequence[Match]) -> str | None:
