@@ -27,6 +27,17 @@ def test_the_built_in_cpu_plugin_reaches_the_first_level(cpu_report):
     assert not cpu_report.complete
 
 
+LACKING = ("AMP-007", "ERR-001", "ERR-003", "IO-015", "IO-050", "MEM-022", "MEM-030", "GRPH-001")
+
+
+def test_the_cpu_declines_what_it_lacks():
+    report = run_plugin("cpu", keys=[(f"CM-{check}", "native") for check in LACKING])
+    outcomes = {verdict.result.key[0]: verdict.outcome for verdict in report.verdicts}
+    assert outcomes.pop("CM-ERR-001") is Outcome.PASSED
+    assert outcomes.pop("CM-IO-050") is Outcome.PASSED
+    assert set(outcomes.values()) <= {Outcome.UNSUPPORTED, Outcome.MISSING}  # safetensors
+
+
 def test_no_evidence_is_claimed_where_no_device_was_used(cpu_report):
     assert cpu_report.evidence is Evidence.NONE
 

@@ -57,9 +57,6 @@ def _set_rng_state(state: Any, device: Any = None) -> None:
     torch.default_generator.set_state(state)
 
 
-_PINNED = "_cuda_morph_pinned"
-
-
 def _supply_operators(journal: Journal) -> None:
     """Registers kernels for CPU tensors that PyTorch has for accelerators only.
 
@@ -80,13 +77,13 @@ def _pin_memory(tensor: Any, device: Any = None) -> Any:
     """Copies, as pinning does, and marks the storage, which all views of the copy share."""
     del device
     copy = tensor.clone(memory_format=torch.preserve_format)
-    setattr(copy.untyped_storage(), _PINNED, True)
+    copy.untyped_storage().cuda_morph_pinned = True
     return copy
 
 
 def _is_pinned(tensor: Any, device: Any = None) -> bool:
     del device
-    return getattr(tensor.untyped_storage(), _PINNED, False)
+    return getattr(tensor.untyped_storage(), "cuda_morph_pinned", False)
 
 
 def _move_traced_tensors(journal: Journal, target: Target) -> None:
