@@ -1,7 +1,11 @@
-"""Acting when a module has been imported, without importing it: PyTorch's compilers load lazily."""
+"""Acting when a module has been imported, without importing it.
+
+PyTorch's compilers load late; PyTorch itself is imported by the program that is run.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -67,7 +71,9 @@ class _ModuleFinder:
 
     def _watch(self, loader: Any) -> None:
         """Extends this one loader; its class, and the loader after the import, stay as they are."""
-        execute = loader.exec_module
+        execute = getattr(loader, "exec_module", None)
+        if execute is None:
+            return
 
         def exec_module(module: ModuleType) -> None:
             del loader.exec_module
@@ -76,4 +82,5 @@ class _ModuleFinder:
                 self.remove()
                 self._act()
 
-        loader.exec_module = exec_module
+        with contextlib.suppress(AttributeError):  # a loader with fixed attributes
+            loader.exec_module = exec_module

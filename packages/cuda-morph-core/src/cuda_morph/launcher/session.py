@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Literal
 
 from cuda_morph import environment, inheritance
 from cuda_morph.errors import ActivationError, MorphError, SettingError
-from cuda_morph.launcher import closing, execution, program, torch_import
+from cuda_morph.import_watch import after_import
+from cuda_morph.launcher import closing, execution, program
 from cuda_morph.launcher.outcome import Outcome
 
 if TYPE_CHECKING:
@@ -110,7 +111,10 @@ class Session:
             backend=self.backend, view=self.view, fallback=self.fallback, tier=self.tier
         )
         inheritance.take_ownership(self)
-        torch_import.TorchFinder(self._activate_once).install()
+        if "torch" not in sys.modules:
+            # PyTorch calls core's entry point at the end of its import, and this does nothing; but
+            # not from source without metadata, and not with TORCH_DEVICE_BACKEND_AUTOLOAD=0.
+            after_import("torch", self._activate_once)
         atexit.register(self._finish)
         self._started = time.monotonic()
 
