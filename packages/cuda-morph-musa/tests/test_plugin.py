@@ -51,7 +51,7 @@ def test_no_requirement_is_read_from_an_unknown_version():
 
 def test_the_symbol_table_is_complete():
     symbols = plugin.cuda_morph_extension_toolchain().symbol_map
-    assert len(symbols) == 3477
+    assert len(symbols) == 3361
     assert symbols["cudaMalloc"] == "musaMalloc"
     assert symbols["cuCtxCreate"] == "muCtxCreate"
 
