@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 import tier_cells
@@ -122,6 +123,16 @@ def test_every_variable_is_handed_on_under_the_backends_name(
     assert os.environ["CHIP_ALLOC"] == "1"
     journal.rollback()
     assert "CHIP_ALLOC" not in os.environ
+
+
+def test_defaults_are_set_unless_the_user_set_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    backend = replace(CPU, env_defaults={"CHIP_WIDE": "true", "CHIP_LAZY": "0"})
+    monkeypatch.setenv("CHIP_LAZY", "1")
+    journal = Journal()
+    assert environment_map.apply(journal, backend, "cpu") == {"CHIP_WIDE": "true"}
+    assert (os.environ["CHIP_WIDE"], os.environ["CHIP_LAZY"]) == ("true", "1")
+    journal.rollback()
+    assert "CHIP_WIDE" not in os.environ
 
 
 def test_collective_variables_are_handed_on(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,10 @@
 """Facts of the Enflame plugin that a typing error would change; what all plugins share is tested in
 ``tests/test_vendor_packages.py``."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 
 from cuda_morph.records import ErrorCode, Support, Treatment
@@ -27,6 +31,23 @@ def test_silently_narrowed_types_are_named():
         assert "32 bits" in rows[dtype].note
         # The adapter does it by itself: a stand-in would change the type that programs see.
         assert rows[dtype].substitute is None
+
+
+def test_integers_keep_64_bits_unless_the_user_says_otherwise():
+    program = (
+        "import cuda_morph; cuda_morph.activate('sim:enflame'); import torch\n"
+        "print(torch.tensor([2**40 + 1], device='cuda').item() == 2**40 + 1)"
+    )
+    for own, kept in (({}, "True"), ({identity.KEEP_INTEGERS: "false"}, "False")):
+        environment = {k: v for k, v in os.environ.items() if k != identity.KEEP_INTEGERS}
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            env={**environment, **own},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert done.stdout.split() == [kept]
 
 
 def test_training_on_a_card_for_inference_is_claimed_in_part_only():

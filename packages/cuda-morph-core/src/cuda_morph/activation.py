@@ -286,7 +286,7 @@ def _usage(
 
 def _runtime(selection: Selection, mapping: DeviceMapping, journal: Journal) -> DeviceRuntime:
     """Loads the adapter and returns the plugin's device runtime, or the generic one."""
-    if environment.has_names_of_cuda():
+    if selection.backend.env_defaults or environment.has_names_of_cuda():
         from cuda_morph.bridges import environment_map
 
         environment_map.apply(journal, selection.backend, selection.plugin)

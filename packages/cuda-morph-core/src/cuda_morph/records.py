@@ -79,6 +79,9 @@ class Backend:
     homepage: str = ""
     alloc_conf_env: str | None = None
     launch_blocking_env: str | None = None
+    env_defaults: Mapping[str, str] = field(default_factory=dict)
+    """Variables of the adapter that programs written for CUDA depend on; set before the adapter
+    loads unless the user set them."""
     native_libraries: tuple[str, ...] = ()
     """Top-level packages that have their own branch for this device and keep the native view."""
     simulated: bool = False
@@ -356,6 +359,8 @@ class Personality:
     """Dtypes whose tensors the device refuses."""
     narrowed_dtypes: Mapping[str, str] = field(default_factory=dict)
     """Dtypes that the adapter silently stores in a narrower one."""
+    widening_env: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Variable of the adapter to the dtypes of the above that it keeps wide when it is ``true``."""
     error_texts: Mapping[str, str] = field(default_factory=dict)
     """Text that the adapter raises, by semantic class such as ``out_of_memory``."""
     functions: Callable[[], Mapping[str, Callable[..., object]]] | None = None

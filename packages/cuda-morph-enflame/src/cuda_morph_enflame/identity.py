@@ -13,6 +13,9 @@ from cuda_morph.records import Backend, CollectiveBackend
 
 NAME = "enflame"
 
+KEEP_INTEGERS = "TORCH_GCU_ENABLE_INT64_AND_UINT64"
+"""Without it torch_gcu stores 64-bit integers in 32 bits, and says nothing."""
+
 BACKEND = Backend(
     name=NAME,
     display_name="Enflame GCU",
@@ -27,6 +30,7 @@ BACKEND = Backend(
     homepage="https://github.com/EnflameTechnology/torch-gcu",
     alloc_conf_env="PYTORCH_GCU_ALLOC_CONF",
     launch_blocking_env="TOPS_LAUNCH_BLOCKING",
+    env_defaults={KEEP_INTEGERS: "true"},
     native_libraries=("torch_gcu",),
 )
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from cuda_morph.record_files import read_error_texts
 from cuda_morph.records import Personality
+from cuda_morph_enflame.identity import KEEP_INTEGERS
 
 DATA = Path(__file__).with_name("data")
 
@@ -38,6 +39,7 @@ PERSONALITY = Personality(
         "uint64": "uint32",
         "complex128": "complex64",
     },
+    widening_env={KEEP_INTEGERS: ("int64", "uint64")},
     error_texts={
         **read_error_texts(DATA / "error_codes.json", RAISED),
         "out_of_memory": "GCU out of memory. Tried to allocate more than is free.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 import torch  # noqa: TID253 - loaded by the loader only, when torch already is
@@ -26,9 +27,16 @@ def apply(pose: Pose, native: Any) -> None:
         dtype: f"{pose.device_name} has no tensors of dtype {dtype}"
         for dtype in _dtypes(personality.absent_dtypes)
     }
+    kept = {
+        dtype
+        for variable, dtypes in personality.widening_env.items()
+        if os.environ.get(variable, "").lower() == "true"
+        for dtype in dtypes
+    }
     narrowed = {
         getattr(torch, wide): getattr(torch, narrow)
         for wide, narrow in personality.narrowed_dtypes.items()
+        if wide not in kept
     }
     native.set_limits(absent, narrowed, marked(personality.error_texts.get(OUT_OF_MEMORY, "")))
 

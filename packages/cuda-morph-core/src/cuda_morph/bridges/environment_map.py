@@ -28,7 +28,7 @@ _log = logging.getLogger("cuda_morph")
 
 
 def apply(journal: Journal, backend: Backend, plugin: str) -> dict[str, str]:
-    """Sets the backend's variables from CUDA's until rollback.
+    """Sets the backend's variables from CUDA's, and its defaults, until rollback.
 
     Args:
         journal: Records the changes.
@@ -55,6 +55,10 @@ def apply(journal: Journal, backend: Backend, plugin: str) -> dict[str, str]:
             continue
         journal.set_item(os.environ, target, value)  # type: ignore[arg-type]
         given[target] = value
+    for target, value in backend.env_defaults.items():
+        if target not in os.environ:
+            journal.set_item(os.environ, target, value)  # type: ignore[arg-type]
+            given[target] = value
     if given:
         names = ",".join(sorted({*derived, *given}))
         journal.set_item(os.environ, environment.DERIVED.name, names)  # type: ignore[arg-type]
