@@ -59,6 +59,7 @@ LAYERS = (
         "inheritance",
         "compile_backend",
     },
+    {"diagnosis"},
     # Ways in: `run`, the import-and-go form, the command line.
     {"launcher", "auto"},
     {"cli", "__main__", "__init__"},

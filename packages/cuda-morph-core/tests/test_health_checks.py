@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+import sys
 from importlib import metadata
 
 import pytest
@@ -101,4 +102,15 @@ def test_visible_devices_are_read_as_the_runtime_does(monkeypatch):
     monkeypatch.setenv("MC_VISIBLE", "0,1")
     assert check.run().ok
     monkeypatch.setenv("MC_VISIBLE", "0.1")
+    assert check.run().ok is False
+
+
+def test_another_layer_is_seen_when_it_starts_with_python(monkeypatch):
+    check = make.shims_off("x", ("shim_that_is_loaded",), variables=("MYCHIP_SHIM",), fix="")
+    monkeypatch.setenv("MYCHIP_SHIM", "0")
+    assert check.run().ok
+    monkeypatch.setenv("MYCHIP_SHIM", "1")
+    assert "MYCHIP_SHIM=1" in check.run().message
+    monkeypatch.delenv("MYCHIP_SHIM")
+    monkeypatch.setitem(sys.modules, "shim_that_is_loaded", pytest)
     assert check.run().ok is False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cuda_morph import health_checks as make
 from cuda_morph.visible_lists import ascending_integers
-from cuda_morph_ascend.identity import ADVICE, BACKEND, required_torch
+from cuda_morph_ascend.identity import ADVICE, BACKEND, SHIMS, required_torch
 
 CHECKS = (
     make.tool_on_path("ascend.tool", "npu-smi", fix="Install the driver of the card."),
@@ -22,5 +22,11 @@ CHECKS = (
         "ascend.visible",
         {str(BACKEND.visible_devices_env): ascending_integers},
         fix="Write plain numbers that rise, such as 0,1,3.",
+    ),
+    make.shims_off(
+        "ascend.shims",
+        SHIMS,
+        variables=("TORCH_TRANSFER_TO_NPU",),
+        fix=ADVICE.shim,
     ),
 )

@@ -6,7 +6,7 @@ How the runtime reads SUPA_VISIBLE_DEVICES is not published, so its value is not
 from __future__ import annotations
 
 from cuda_morph import health_checks as make
-from cuda_morph_biren.identity import ADAPTERS, ADVICE, required_torch
+from cuda_morph_biren.identity import ADAPTERS, ADVICE, SHIMS, required_torch
 
 CHECKS = (
     make.tool_on_path("biren.tool", "brsmi", fix="Install the driver of the card."),
@@ -20,4 +20,5 @@ CHECKS = (
         (("SUPA_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"),),
         fix="Keep SUPA_VISIBLE_DEVICES: it wins over CUDA_VISIBLE_DEVICES.",
     ),
+    make.shims_off("biren.shims", SHIMS, fix=ADVICE.shim),
 )

@@ -6,7 +6,7 @@ torch_mlu reads the first of three variables of visible devices; their syntax is
 from __future__ import annotations
 
 from cuda_morph import health_checks as make
-from cuda_morph_cambricon.identity import ADVICE, required_torch
+from cuda_morph_cambricon.identity import ADVICE, SHIMS, required_torch
 
 CHECKS = (
     make.tool_on_path("cambricon.tool", "cnmon", fix="Install the driver of the card."),
@@ -18,4 +18,5 @@ CHECKS = (
         (("CN_VISIBLE_DEVICES", "MLU_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"),),
         fix="Set one: torch_mlu reads the first of CN_, MLU_ and CUDA_VISIBLE_DEVICES.",
     ),
+    make.shims_off("cambricon.shims", SHIMS, fix=ADVICE.shim),
 )

@@ -217,3 +217,31 @@ def visible_devices(
         return CheckResult(ok=True, message=", ".join(said) or "every device is visible")
 
     return HealthCheck(id=id, summary="Visible devices can be read", run=run, fix=fix)
+
+
+def shims_off(
+    id: str,  # noqa: A002
+    modules: tuple[str, ...],
+    *,
+    variables: tuple[str, ...] = (),
+    fix: str,
+) -> HealthCheck:
+    """Checks that no other layer for CUDA programs starts together with Python.
+
+    Args:
+        id: Of the check.
+        modules: Modules of such layers; one that is loaded already is active.
+        variables: Variables that switch one on with ``1``.
+        fix: What to do otherwise.
+
+    Returns:
+        The check. It sees what starts by itself, not what a program imports later.
+    """
+
+    def run() -> CheckResult:
+        active = [name for name in modules if name in sys.modules]
+        active += [f"{name}=1" for name in variables if os.environ.get(name) == "1"]
+        text = f"active: {', '.join(active)}" if active else "none starts with Python"
+        return CheckResult(ok=not active, message=text)
+
+    return HealthCheck(id=id, summary="No other layer for CUDA programs", run=run, fix=fix)

@@ -64,7 +64,7 @@ def info() -> Info:
             for variable in environment.VARIABLES
             if variable.name in os.environ
         },
-        "native": _native_state(),
+        "native": native_state(),
     }
     activation = current()
     if activation is None:
@@ -85,7 +85,7 @@ def info() -> Info:
     )
 
 
-def _native_state() -> str:
+def native_state() -> str:
     """Says whether the compiled tier can be loaded, without importing torch."""
     if sys.implementation.name != "cpython":
         return "not usable: needs CPython"

@@ -6,7 +6,7 @@ How the runtime reads MUSA_VISIBLE_DEVICES is not published, so its value is not
 from __future__ import annotations
 
 from cuda_morph import health_checks as make
-from cuda_morph_musa.identity import ADVICE, required_torch
+from cuda_morph_musa.identity import ADVICE, SHIMS, required_torch
 
 CHECKS = (
     make.tool_on_path("musa.tool", "mthreads-gmi", fix="Install the driver of the card."),
@@ -18,4 +18,5 @@ CHECKS = (
         (("MUSA_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"),),
         fix="Keep MUSA_VISIBLE_DEVICES: it wins over CUDA_VISIBLE_DEVICES.",
     ),
+    make.shims_off("musa.shims", SHIMS, fix=ADVICE.shim),
 )

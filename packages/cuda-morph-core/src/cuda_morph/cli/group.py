@@ -8,6 +8,7 @@ import click
 
 COMMANDS = {
     "check": ("cuda_morph.cli.check:check", "Find every CUDA dependence of a source tree."),
+    "doctor": ("cuda_morph.cli.doctor:doctor", "Examine this installation, with fixes."),
     "error": ("cuda_morph.cli.error:error", "Explain a vendor's error code, or those of a log."),
     "explain": ("cuda_morph.cli.explain:explain", "Explain a CUDA name, rule, error or check."),
     "info": ("cuda_morph.cli.info:info", "Show versions, settings and what is active."),

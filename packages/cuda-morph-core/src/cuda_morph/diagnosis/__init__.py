@@ -1,0 +1,3 @@
+"""What ``cuda-morph doctor`` finds out about an installation."""
+
+from __future__ import annotations
