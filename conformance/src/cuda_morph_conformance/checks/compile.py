@@ -205,6 +205,26 @@ def inductor_trains(_subject: Subject) -> None:
     require_close(losses[1], losses[0], "the third loss", kind=TRAINING)
 
 
+@_accelerates("CM-COMP-012", requires=("compile.inductor",))
+def inductor_generates_code(_subject: Subject) -> None:
+    """What torch.compile makes with its default backend MUST be code, not operators one by one.
+
+    Fix: let a backend that cannot compile raise, or claim not_yet; see CM-COMP-010.
+    """
+    import torch
+    import torch._inductor.config
+    from torch._inductor import metrics
+
+    def function(x: Tensor) -> Tensor:
+        return (x.cos() * 3 + x.sin()).sum(dim=-1)
+
+    # What was compiled before comes from a cache, and is not generated again.
+    with torch._inductor.config.patch(fx_graph_cache=False):
+        metrics.reset()
+        _require_same(function, numbers(8, 24).cuda(), backend="inductor")
+    require(metrics.generated_kernel_count > 0, "no kernel was generated")
+
+
 @_accelerates("CM-COMP-020", requires=("compile.export",))
 def models_are_exported(_subject: Subject) -> None:
     """torch.export MUST capture a model on the device, and the program compute the same.
