@@ -30,6 +30,7 @@ LAYERS = (
         "torch_facts",
         "import_watch",
         "adapter",
+        "report_page",
     },
     # The contract with plugins, the table of CUDA names, and whose world is seen.
     {"hook_marks", "hookspecs", "hook_table", "api_table", "views"},
@@ -60,6 +61,8 @@ LAYERS = (
         "compile_backend",
     },
     {"diagnosis"},
+    # What commands measure and compare.
+    {"chosen_device", "verification"},
     # Ways in: `run`, the import-and-go form, the command line.
     {"launcher", "auto"},
     {"cli", "__main__", "__init__"},

@@ -33,7 +33,7 @@ def test_a_part_of_the_operator_database_agrees(python, tmp_path):
 
 
 def test_the_subset_is_the_same_every_time(database):
-    from cuda_morph_sim.opinfo.__main__ import select
+    from cuda_morph.verification.database import select
 
     first = [op.formatted_name for op in select(database, 40)]
     assert first == [op.formatted_name for op in select(list(reversed(database)), 40)]

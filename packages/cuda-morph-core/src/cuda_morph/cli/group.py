@@ -15,6 +15,7 @@ COMMANDS = {
     "plugins": ("cuda_morph.cli.plugins:plugins", "Show every plugin and its state."),
     "port": ("cuda_morph.cli.port:port", "Rewrite CUDA code to device-generic PyTorch."),
     "run": ("cuda_morph.cli.run:run", "Run an unchanged CUDA program on another accelerator."),
+    "verify": ("cuda_morph.cli.verify:verify", "Compare a device's operators with the CPU."),
 }
 """Command name to where it lives and what the overview says about it."""
 

@@ -6,28 +6,13 @@ import argparse
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cuda_morph.errors import MorphError
+from cuda_morph.verification import database
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-
-def select(entries: Sequence[Any], count: int | None) -> list[Any]:
-    """Choose entries evenly over the alphabet, always the same ones.
-
-    Args:
-        entries: The operator database.
-        count: How many; ``None`` or 0 means all.
-
-    Returns:
-        The chosen entries, sorted by name.
-    """
-    ordered = sorted(entries, key=lambda op: str(op.formatted_name))
-    if not count or count >= len(ordered):
-        return ordered
-    return [ordered[i * len(ordered) // count] for i in range(count)]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -61,17 +46,9 @@ def _compare(options: argparse.Namespace) -> int:
     from cuda_morph_sim.opinfo import cases, known_misses, report
 
     module = load()
-    try:
-        from torch.testing._internal.common_methods_invocations import op_db
-    except ImportError as error:
-        sys.stderr.write(
-            f"PyTorch's operator database cannot be imported: {error}\n"
-            "  next step: pip install expecttest numpy\n"
-        )
-        return 2
     chosen = [
         op
-        for op in select(op_db, options.subset)
+        for op in database.select(database.load(), options.subset)
         if options.match is None or options.match in op.formatted_name
     ]
     device = torch.device(module.__name__.removeprefix("torch."), 0)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch  # noqa: TID253 - running operators needs PyTorch by nature
 
-from cuda_morph_sim.opinfo.comparison import UNINITIALISED, check_equal, to_device
+from cuda_morph.verification.structures import UNINITIALISED, tensors, to_device
+from cuda_morph_sim.opinfo.comparison import check_equal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -110,8 +111,8 @@ def _case(
 
 def _gradients(op: Any, sample: Any, device: torch.device) -> list[torch.Tensor]:
     output, arguments = _call(op, sample, device)
-    leaves = [leaf for leaf in _tensors(arguments) if leaf.requires_grad]
-    outputs = [one for one in _tensors(output) if one.requires_grad]
+    leaves = [leaf for leaf in tensors(arguments) if leaf.requires_grad]
+    outputs = [one for one in tensors(output) if one.requires_grad]
     if not leaves or not outputs:
         return []
     torch.manual_seed(_SEED)
@@ -130,17 +131,6 @@ def _gradient_case(result: EntryResult, op: Any, sample: Any, device: torch.devi
         check_equal(_gradients(op, sample, device), expected)
     except Exception as error:  # noqa: BLE001 - every kind of failure is a finding
         result.misses.append(f"gradient float32: {_one_line(error)}")
-
-
-def _tensors(value: Any) -> Iterator[torch.Tensor]:
-    if isinstance(value, torch.Tensor):
-        yield value
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from _tensors(item)
-    elif isinstance(value, (list, tuple)):
-        for item in value:
-            yield from _tensors(item)
 
 
 def _one_line(error: BaseException) -> str:

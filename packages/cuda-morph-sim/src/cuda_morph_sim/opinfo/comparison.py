@@ -7,45 +7,9 @@ from typing import Any
 
 import torch  # noqa: TID253 - comparing tensors needs PyTorch by nature
 
-UNINITIALISED = frozenset(
-    {
-        "empty",
-        "empty_like",
-        "empty_permuted",
-        "empty_strided",
-        "new_empty",
-        "new_empty_strided",
-    }
-)
-"""Operators whose contents mean nothing; only shape, dtype and device are compared."""
-
 
 class DifferenceError(AssertionError):
     """The device's result differs from the CPU's."""
-
-
-def to_device(value: Any, device: torch.device) -> Any:
-    """Copy a structure of samples to a device.
-
-    Args:
-        value: Tensors, containers of tensors, devices and plain values.
-        device: Where tensors go; a CPU device in the structure is replaced by it too.
-
-    Returns:
-        A structure of the same shape; tensors are fresh copies that keep ``requires_grad``.
-    """
-    if isinstance(value, torch.Tensor):
-        copy = value.detach().clone().to(device)
-        return copy.requires_grad_(value.requires_grad)
-    if value == "cpu" or (isinstance(value, torch.device) and value.type == "cpu"):
-        return device
-    if isinstance(value, dict):
-        return {key: to_device(item, device) for key, item in value.items()}
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*(to_device(item, device) for item in value))
-    if isinstance(value, (list, tuple)):
-        return type(value)(to_device(item, device) for item in value)
-    return value
 
 
 def check_equal(actual: Any, expected: Any, *, contents: bool = True) -> None:

@@ -1,0 +1,114 @@
+"""``cuda-morph verify``: operators of a device against a float64 reference."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from cuda_morph.cli import output
+
+if TYPE_CHECKING:
+    from cuda_morph.chosen_device import DeviceRequest
+    from cuda_morph.verification.report import VerifyReport
+
+_SAMPLES = 3
+
+
+@click.command()
+@click.option("--device", metavar="DEV", help="Device to verify, such as cuda:0.")
+@click.option("--backend", metavar="NAME", help="Backend to activate; its first device is meant.")
+@click.option("--ops", metavar="REGEX", help="Only operators whose name matches.")
+@click.option("--dtypes", metavar="LIST", help="Dtypes, such as float32,bfloat16.")
+@click.option("--quick", is_flag=True, help="One sample each, two dtypes, a part of the operators.")
+@click.option("--html", metavar="FILE", type=click.Path(path_type=Path), help="Write a page too.")
+@output.format_option
+def verify(
+    device: str | None,
+    backend: str | None,
+    ops: str | None,
+    dtypes: str | None,
+    quick: bool,
+    html: Path | None,
+    output_format: str,
+) -> int:
+    r"""Compare the operators of a device with the CPU in 64 bits, forward and gradient.
+
+    Operators and samples are those of PyTorch's own operator database, seeds are fixed. An
+    operator that the device does not have is unsupported, never a pass; one that runs, as far as
+    can be known, through the backend's CPU fallback is shown so. The CPU is not compared with
+    itself.
+
+    Exit codes: 0 everything that is supported agrees, 1 something fails or nothing passes,
+    2 error.
+
+    \b
+    Examples:
+      cuda-morph verify --backend sim --quick
+      cuda-morph verify --device cuda --ops '^(mm|softmax)$' --dtypes float16
+      cuda-morph verify --backend ascend --html report.html
+    """
+    from cuda_morph.chosen_device import request_device
+    from cuda_morph.report_page import write_text
+
+    request = request_device(backend, device)
+    report = _verify(request, ops, dtypes, quick=quick)
+    if html is not None:
+        write_text(html, report.page())
+    if output_format == "json":
+        output.write_json(report.as_dict())
+    else:
+        _write(report)
+    return int(not report.ok)
+
+
+def _verify(
+    request: DeviceRequest, ops: str | None, dtypes: str | None, *, quick: bool
+) -> VerifyReport:
+    from cuda_morph.chosen_device import opened
+    from cuda_morph.verification import database
+    from cuda_morph.verification.operator_run import run_operator
+    from cuda_morph.verification.report import VerifyReport
+
+    _refuse_cpu(request.device_type)
+    wanted = database.parse_dtypes(dtypes, quick=quick)
+    pattern = database.compile_pattern(ops)
+    entries = database.choose(database.load(), pattern, quick=quick)
+    results = []
+    with opened(request) as chosen, output.progress("Comparing operators") as advance:
+        _refuse_cpu(chosen.device.type)
+        for number, op in enumerate(entries):
+            advance(number, len(entries))
+            samples = 1 if quick else _SAMPLES
+            results.append(run_operator(op, chosen.device, wanted, samples=samples))
+        return VerifyReport(device=chosen, dtypes=wanted, results=tuple(results))
+
+
+def _refuse_cpu(device_type: str | None) -> None:
+    from cuda_morph.errors import SettingError
+
+    if device_type == "cpu":
+        raise SettingError(
+            "The CPU is the reference: comparing it with itself would prove nothing.",
+            hint="Name an accelerator; cuda-morph plugins shows what is installed.",
+        )
+
+
+def _write(report: VerifyReport) -> None:
+    from cuda_morph.verification.operator_run import PASS
+    from cuda_morph.verification.report import COLUMNS, row
+
+    click.secho(report.device.label, bold=True)
+    shown = [row(result) for result in report.ordered()]
+    output.write_table(COLUMNS, shown)
+    click.echo()
+    click.echo(report.summary())
+    kernels = report.kernels()
+    if kernels:
+        said = ", ".join(f"{count} {kind}" for kind, count in sorted(kernels.items()))
+        click.echo(f"Kernels of operators that pass: {said}.")
+    if not report.cases()[PASS]:
+        click.echo("Nothing passed, so nothing is verified.")
+    for note in report.notes():
+        click.echo(f"note: {note}")
