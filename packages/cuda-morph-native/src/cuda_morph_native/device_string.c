@@ -97,10 +97,11 @@ static CxxString *hooked_backend_name(CxxString *result, int lower_case) {
     return result;
 }
 
-/* PyTorch asks with `checked` when it must have an accelerator: an integer is a device then. */
+/* PyTorch asks with `checked` when it must have an accelerator: an integer is a device then. A CUDA
+ * build answers CUDA on machines without a card too, where the program was told to use the CPU. */
 static OptionalDeviceType hooked_accelerator(_Bool checked) {
     OptionalDeviceType found = original_accelerator(0);
-    if (found.engaged || !checked) return found;
+    if (!checked || (found.engaged && found.value != DEVICE_TYPE_CUDA)) return found;
     return (OptionalDeviceType){.value = target_type, .engaged = 1};
 }
 
