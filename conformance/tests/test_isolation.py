@@ -37,6 +37,11 @@ def cuda_morph_error_codes():
         ("time.sleep(60)", "time allowed"),
         ("raise KeyboardInterrupt", "KeyboardInterrupt"),
         ("os.kill(os.getpid(), signal.SIGKILL)", "SIGKILL"),  # as the kernel does without memory
+        (
+            "import resource as r; r.setrlimit(r.RLIMIT_AS, (1 << 32, 1 << 32)); bytearray(1 << 40)",
+            "MemoryError",
+        ),
+        ("os.abort()", "SIGABRT"),  # as a vendor's library does where it asserts
         ("os.kill(os.getpid(), signal.SIGSTOP)", "SIGKILL"),  # even its own watchdog is stopped
     ],
 )
