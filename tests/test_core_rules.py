@@ -59,10 +59,11 @@ LAYERS = (
         "information",
         "inheritance",
         "compile_backend",
+        "scaffolding",
     },
-    {"diagnosis"},
     # What commands measure and compare.
     {"chosen_device", "verification"},
+    {"diagnosis", "quantization"},
     # Ways in: `run`, the import-and-go form, the command line.
     {"launcher", "auto"},
     {"cli", "__main__", "__init__"},

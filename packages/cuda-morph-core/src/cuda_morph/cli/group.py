@@ -12,8 +12,10 @@ COMMANDS = {
     "error": ("cuda_morph.cli.error:error", "Explain a vendor's error code, or those of a log."),
     "explain": ("cuda_morph.cli.explain:explain", "Explain a CUDA name, rule, error or check."),
     "info": ("cuda_morph.cli.info:info", "Show versions, settings and what is active."),
+    "new-plugin": ("cuda_morph.cli.new_plugin:new_plugin", "Write the package of a new plugin."),
     "plugins": ("cuda_morph.cli.plugins:plugins", "Show every plugin and its state."),
     "port": ("cuda_morph.cli.port:port", "Rewrite CUDA code to device-generic PyTorch."),
+    "quant": ("cuda_morph.cli.quant:quant", "Say which backends run a quantised model."),
     "run": ("cuda_morph.cli.run:run", "Run an unchanged CUDA program on another accelerator."),
     "verify": ("cuda_morph.cli.verify:verify", "Compare a device's operators with the CPU."),
 }
