@@ -51,7 +51,8 @@ def tests(session: nox.Session) -> None:
     install_members(session, "tests")
     # Whole files go to one worker: tests of one file may share a started process or activation.
     spread = ["-n", "2", "--dist", "loadfile"]
-    session.run("python", "-m", "pytest", *spread, "-m", "not realworld", *session.posargs)
+    long = "not realworld and not wrong_plugins"
+    session.run("python", "-m", "pytest", *spread, "-m", long, *session.posargs)
 
 
 @nox.session
@@ -133,6 +134,16 @@ def conformance(session: nox.Session) -> None:
     out = ["--certify", "--out", "out/certify"]
     # A plugin that falls short is a finding of the run, shown in its table, and no failed run.
     session.run("cuda-morph-conformance", "run", *plugins, *out, success_codes=[0, 1])
+
+
+@nox.session(name="wrong-plugins")
+def wrong_plugins(session: nox.Session) -> None:
+    """Run the whole checklist on each wrong plugin; writes docs/kill-rate.md."""
+    install_members(session, "tests")
+    Path("out").mkdir(exist_ok=True)
+    program = "conformance/tests/wrong_plugins/kill_rate.py"
+    page = ["--page", "docs/kill-rate.md"]
+    session.run("python", program, "out/kill-rate.json", *page, *session.posargs)
 
 
 @nox.session
