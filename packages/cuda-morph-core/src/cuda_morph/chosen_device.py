@@ -144,6 +144,22 @@ def opened(request: DeviceRequest, *, trace: bool = False) -> Iterator[ChosenDev
         yield chosen
 
 
+def refuse_cpu(device_type: str | None, why: str) -> None:
+    """Refuses the CPU, under whichever name it was asked for.
+
+    Args:
+        device_type: Type of the device; ``None`` while it is not known.
+        why: What would be wrong with it.
+
+    Raises:
+        SettingError: It is the CPU.
+    """
+    if device_type == "cpu":
+        raise SettingError(
+            why, hint="Name an accelerator; cuda-morph plugins shows what is installed."
+        )
+
+
 def _activated(activation: Activation, device: str | None) -> ChosenDevice:
     backend = activation.backend
     return ChosenDevice(

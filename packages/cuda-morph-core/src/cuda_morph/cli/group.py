@@ -13,6 +13,7 @@ COMMANDS = {
     "explain": ("cuda_morph.cli.explain:explain", "Explain a CUDA name, rule, error or check."),
     "info": ("cuda_morph.cli.info:info", "Show versions, settings and what is active."),
     "new-plugin": ("cuda_morph.cli.new_plugin:new_plugin", "Write the package of a new plugin."),
+    "op": ("cuda_morph.cli.op:op", "Tell a model's native operators from fallbacks."),
     "plugins": ("cuda_morph.cli.plugins:plugins", "Show every plugin and its state."),
     "port": ("cuda_morph.cli.port:port", "Rewrite CUDA code to device-generic PyTorch."),
     "quant": ("cuda_morph.cli.quant:quant", "Say which backends run a quantised model."),

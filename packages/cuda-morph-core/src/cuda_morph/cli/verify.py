@@ -66,33 +66,24 @@ def verify(
 def _verify(
     request: DeviceRequest, ops: str | None, dtypes: str | None, *, quick: bool
 ) -> VerifyReport:
-    from cuda_morph.chosen_device import opened
+    from cuda_morph.chosen_device import opened, refuse_cpu
     from cuda_morph.verification import database
     from cuda_morph.verification.operator_run import run_operator
     from cuda_morph.verification.report import VerifyReport
 
-    _refuse_cpu(request.device_type)
+    why = "The CPU is the reference: comparing it with itself would prove nothing."
+    refuse_cpu(request.device_type, why)
     wanted = database.parse_dtypes(dtypes, quick=quick)
     pattern = database.compile_pattern(ops)
     entries = database.choose(database.load(), pattern, quick=quick)
     results = []
     with opened(request) as chosen, output.progress("Comparing operators") as advance:
-        _refuse_cpu(chosen.device.type)
+        refuse_cpu(chosen.device.type, why)
         for number, op in enumerate(entries):
             advance(number, len(entries))
             samples = 1 if quick else _SAMPLES
             results.append(run_operator(op, chosen.device, wanted, samples=samples))
         return VerifyReport(device=chosen, dtypes=wanted, results=tuple(results))
-
-
-def _refuse_cpu(device_type: str | None) -> None:
-    from cuda_morph.errors import SettingError
-
-    if device_type == "cpu":
-        raise SettingError(
-            "The CPU is the reference: comparing it with itself would prove nothing.",
-            hint="Name an accelerator; cuda-morph plugins shows what is installed.",
-        )
 
 
 def _write(report: VerifyReport) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from collections import Counter, defaultdict
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -24,26 +25,32 @@ class KernelWatch:
     def __init__(self) -> None:
         self.thread = _Thread()
         self.origins: dict[str, str] = {}
-        """Qualified operator name to the origin of its kernel."""
+        """Qualified operator name to the origin of its kernel: own, fallback, composed or none."""
+        self.calls: Counter[str] = Counter()
+        self.seconds: defaultdict[str, float] = defaultdict(float)
+        """Wall time on the host by operator; an asynchronous device may finish later."""
 
-    def record(self, kind: str, name: str, _seconds: float, *, raised: bool) -> None:  # noqa: ARG002
+    def record(self, kind: str, name: str, seconds: float, *, raised: bool) -> None:  # noqa: ARG002
         """Notes one operator."""
         self.origins[name] = kind
+        self.calls[name] += 1
+        self.seconds[name] += seconds
 
 
 @contextlib.contextmanager
-def watched_kernels(device: Any) -> Iterator[dict[str, str]]:
+def watched_kernels(device: Any) -> Iterator[KernelWatch]:
     """Watches the operators of this thread, and of autograd on its behalf, on one device.
 
     Args:
         device: The ``torch.device``.
 
     Yields:
-        Qualified operator name to origin: own, fallback, composed or none; filled as code runs.
+        What was seen; filled as code runs.
     """
     from cuda_morph.trace.operators import OperatorMode
 
-    watch: Any = KernelWatch()
+    watch = KernelWatch()
+    recorder: Any = watch
     target: Any = SimpleNamespace(device=device)
-    with OperatorMode(watch, target):
-        yield watch.origins
+    with OperatorMode(recorder, target):
+        yield watch

@@ -212,8 +212,8 @@ def _watch(
     from cuda_morph.trace.kernel_watch import watched_kernels
 
     try:
-        with watched_kernels(device) as kernels:
+        with watched_kernels(device) as watch:
             compute(device, {}, references.SEED)
     except Exception:  # noqa: BLE001 - some operators refuse to be watched; nothing is known then
         return
-    result.kernels.update(kernels)
+    result.kernels.update(watch.origins)
