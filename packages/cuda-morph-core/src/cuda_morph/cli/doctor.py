@@ -2,18 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from cuda_morph.cli import output
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from cuda_morph.diagnosis.finding import Finding
-
-_COLOURS = {"ok": "green", "warn": "yellow", "fail": "red", "unknown": "cyan"}
 
 
 @click.command()
@@ -37,6 +28,7 @@ def doctor(plugin: str | None, full: bool, output_format: str) -> int:
       cuda-morph doctor --plugin cpu
       cuda-morph doctor --full --format json
     """
+    from cuda_morph.cli.findings import write_findings
     from cuda_morph.diagnosis.doctor import examine
 
     diagnosis = examine(plugin=plugin, full=full)
@@ -47,21 +39,8 @@ def doctor(plugin: str | None, full: bool, output_format: str) -> int:
     output.write_pairs((f"  {label}", text) for label, text in diagnosis.surroundings)
     click.echo()
     click.secho("Findings", bold=True)
-    _write(diagnosis.findings)
+    write_findings(diagnosis.findings)
     click.echo()
     counts = diagnosis.as_dict()["counts"]
     click.echo(", ".join(f"{number} {level}" for level, number in counts.items()))
     return int(diagnosis.failed)
-
-
-def _write(findings: Iterable[Finding]) -> None:
-    findings = tuple(findings)
-    width = max(len(finding.id) for finding in findings)
-    for finding in findings:
-        level = click.style(f"{finding.level.value:<7}", fg=_COLOURS[finding.level.value])
-        click.echo(f"  {level}  {finding.id:<{width}}  {finding.message}")
-        indent = " " * (width + 13)
-        if finding.fix:
-            click.echo(f"{indent}fix: {finding.fix}")
-        if finding.source and finding.level.value != "ok":
-            click.echo(f"{indent}source: {finding.source}")

@@ -19,6 +19,7 @@ COMMANDS = {
     "quant": ("cuda_morph.cli.quant:quant", "Say which backends run a quantised model."),
     "run": ("cuda_morph.cli.run:run", "Run an unchanged CUDA program on another accelerator."),
     "verify": ("cuda_morph.cli.verify:verify", "Compare a device's operators with the CPU."),
+    "vllm": ("cuda_morph.cli.vllm:vllm", "Say whether vLLM is ready for an accelerator."),
 }
 """Command name to where it lives and what the overview says about it."""
 

@@ -80,6 +80,19 @@ def _autoload(name: str, _first: int) -> Iterator[dict[str, Any]]:
     yield _contained(load)
 
 
+def _platform(name: str, _first: int) -> Iterator[dict[str, Any]]:
+    yield _begin(0, id=f"asked.{name}", summary="vLLM asks whether its device is here")
+
+    def ask() -> dict[str, Any]:
+        (found,) = metadata.entry_points(group="vllm.platform_plugins", name=name)
+        answer = found.load()()
+        if answer is not None and not isinstance(answer, str):
+            raise TypeError(f"it must answer with the name of a class or None, got {answer!r:.60}")
+        return {"active": answer}
+
+    yield _contained(ask)
+
+
 def _begin(index: int, **more: str) -> dict[str, Any]:
     return {"event": "begin", "index": index, **more}
 
@@ -109,6 +122,7 @@ KINDS: dict[str, Callable[[str, int], Iterator[dict[str, Any]]]] = {
     "checks": _checks,
     "detect": _detect,
     "autoload": _autoload,
+    "platform": _platform,
 }
 
 if __name__ == "__main__":
