@@ -61,19 +61,6 @@ def scattered_parts_are_in_reverse(_device: Any) -> None:
     _around("scatter_", scatter)
 
 
-@on_device("CM-DIST-021")
-def nobody_waits_at_a_barrier(_device: Any) -> None:
-    """A barrier lets everybody pass at once."""
-    import torch
-
-    def barrier(*_arguments: Any) -> Any:
-        future = torch.futures.Future()
-        future.set_result(None)
-        return torch._C._distributed_c10d._create_work_from_future(future)
-
-    _register("c10d::barrier", barrier)
-
-
 @on_device("CM-DIST-031")
 def double_precision_is_narrowed(_device: Any) -> None:
     """Numbers of double precision travel in single precision."""

@@ -232,46 +232,6 @@ def streams_say_one_for_yes(runtime: Any) -> None:
     runtime.stream_class = _kind_of("Stream", query=lambda stream: int(right(stream)))
 
 
-@in_runtime("CM-EVT-006")
-def time_is_in_seconds(runtime: Any) -> None:
-    """The time between events is in seconds."""
-    import torch
-
-    right = torch.Event.elapsed_time
-    wrong = _kind_of("Event", elapsed_time=lambda event, end: right(event, end) / 1000)
-    runtime.event_class = wrong
-
-
-@in_runtime("CM-EVT-007")
-def events_without_timing_have_a_time(runtime: Any) -> None:
-    """The time between events that keep none is 0."""
-    import torch
-
-    right = torch.Event.elapsed_time
-
-    def elapsed_time(event: Any, end: Any) -> float:
-        try:
-            return float(right(event, end))
-        except RuntimeError:
-            return 0.0
-
-    runtime.event_class = _kind_of("Event", elapsed_time=elapsed_time)
-
-
-@in_runtime("CM-EVT-005")
-def time_runs_backwards(runtime: Any) -> None:
-    """The time between events that lie close together is negative."""
-    import torch
-
-    right = torch.Event.elapsed_time
-
-    def elapsed_time(event: Any, end: Any) -> float:
-        found = float(right(event, end))
-        return found if found > 5 else -found
-
-    runtime.event_class = _kind_of("Event", elapsed_time=elapsed_time)
-
-
 @in_runtime("CM-RNG-004")
 def each_device_gets_another_seed(runtime: Any) -> None:
     """A seed for all devices is one more on the second."""

@@ -30,6 +30,7 @@ def render(found: dict[str, Any]) -> str:
     """
     control = found[CONTROL]
     rows, killed, whole = [], 0, 0
+    seen = [name for name in FAULTS if name in found]
     for name, fault in FAULTS.items():
         if name not in found:
             rows.append(f"| `{name}` | {fault.does} | {_ids(fault.caught_by)} | not run | |")
@@ -37,24 +38,29 @@ def render(found: dict[str, Any]) -> str:
         failed = failed_checks(found[name], control)
         right = is_caught(name, failed)
         complete = found[name]["complete"]
-        killed += right and complete
+        killed += right
         whole += complete
-        verdict = ("yes" if right else "**no**") + ("" if complete else ", by a part of the list")
+        verdict = ("yes" if right else "**no**") + ("" if complete else " (part)")
         rows.append(
             f"| `{name}` | {fault.does} | {_ids(fault.caught_by)} | {_ids(sorted(failed))} "
             f"| {verdict} |"
         )
-    return _HEAD.format(summary=_summary(killed, whole, control)) + "\n".join(rows) + "\n"
+    return (
+        _HEAD.format(summary=_summary(killed, len(seen), whole, control)) + "\n".join(rows) + "\n"
+    )
 
 
 def _ids(names: Any) -> str:
     return ", ".join(names) or "none"
 
 
-def _summary(killed: int, whole: int, control: dict[str, Any]) -> str:
+def _summary(killed: int, ran: int, whole: int, control: dict[str, Any]) -> str:
     usual = sorted({row[0] for row in control["failed"]})
-    known = f" ({', '.join(usual)} fail or are missing without any fault)" if usual else ""
-    size = f"{control['results']} results each{known}"
-    rest = len(FAULTS) - whole
-    left = f" {rest} more have not been through the whole checklist yet." if rest else ""
-    return f"**{killed} of {whole} killed**, {size}.{left}"
+    known = f" Without any fault, {', '.join(usual)} fail or are missing here." if usual else ""
+    part = (
+        f" Of these, {whole} went through the whole checklist; where it says (part), only the"
+        " intended checks and their neighbours were run."
+        if whole < ran
+        else " Each went through the whole checklist, in both views."
+    )
+    return f"**{killed} of {ran} killed.**{part}{known}"
