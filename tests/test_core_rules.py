@@ -62,7 +62,7 @@ LAYERS = (
         "scaffolding",
     },
     # What commands measure and compare.
-    {"chosen_device", "verification", "model_factory", "operator_audit"},
+    {"chosen_device", "verification", "model_factory", "operator_audit", "benchmarks"},
     {"diagnosis", "quantization"},
     # Ways in: `run`, the import-and-go form, the command line.
     {"launcher", "auto"},

@@ -7,6 +7,7 @@ import importlib
 import click
 
 COMMANDS = {
+    "bench": ("cuda_morph.cli.bench:bench", "Measure overhead, operators or a model."),
     "check": ("cuda_morph.cli.check:check", "Find every CUDA dependence of a source tree."),
     "doctor": ("cuda_morph.cli.doctor:doctor", "Examine this installation, with fixes."),
     "error": ("cuda_morph.cli.error:error", "Explain a vendor's error code, or those of a log."),

@@ -1,0 +1,1 @@
+"""Measurements for users: what the shim costs, how fast operators and models are."""

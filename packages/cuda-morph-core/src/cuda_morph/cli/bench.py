@@ -1,0 +1,179 @@
+"""``cuda-morph bench``: the shim's overhead, operators, models; measured here and now."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cuda_morph.cli import output
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from cuda_morph.benchmarks.report import BenchReport
+
+_MOST = 100_000
+
+
+def _file(name: str) -> Callable[..., Any]:
+    return click.option(
+        f"--{name}",
+        f"{name}_file",
+        metavar="FILE",
+        type=click.Path(path_type=Path),
+        help=f"Write {name.upper()} to FILE too.",
+    )
+
+
+def _outputs(command: Callable[..., Any]) -> Callable[..., Any]:
+    for option in (_file("html"), _file("json"), _file("csv"), output.format_option):
+        command = option(command)
+    return command
+
+
+_device = click.option("--device", metavar="DEV", help="Device to measure, such as cuda:0 or cpu.")
+_backend = click.option("--backend", metavar="NAME", help="Backend to activate.")
+
+
+@click.group()
+def bench() -> None:
+    """Measure the shim's overhead, operators, or a model.
+
+    Every figure is measured when the command runs. Simulated devices are named so: their times
+    are those of this machine's CPU.
+    """
+
+
+@bench.command()
+@_backend
+@click.option(
+    "--rounds",
+    type=click.IntRange(4, _MOST),
+    default=30,
+    show_default=True,
+    help="Alternations of native and active blocks.",
+)
+@_outputs
+def overhead(backend: str | None, rounds: int, **files: Any) -> int:
+    r"""Compare the active shim with native PyTorch, in alternating blocks of one run.
+
+    \b
+    Example:
+      cuda-morph bench overhead --backend sim
+    """
+    from cuda_morph.benchmarks.overhead import measure_overhead
+
+    with output.progress("Measuring blocks") as advance:
+        report = measure_overhead(backend, rounds=rounds, progress=advance)
+    return _write(report, **files)
+
+
+@bench.command()
+@_device
+@_backend
+@click.option("--ops", metavar="REGEX", help="Only operators whose name matches.")
+@click.option("--dtypes", metavar="LIST", help="Dtypes; default float32,float16,bfloat16.")
+@click.option("--samples", type=click.IntRange(3, _MOST), default=30, show_default=True)
+@click.option("--quick", is_flag=True, help="Only the smallest shape of each operator.")
+@_outputs
+def ops(
+    device: str | None,
+    backend: str | None,
+    ops: str | None,
+    dtypes: str | None,
+    samples: int,
+    quick: bool,
+    **files: Any,
+) -> int:
+    r"""Measure the latency of common operators by shape and dtype.
+
+    \b
+    Examples:
+      cuda-morph bench ops --backend sim --quick
+      cuda-morph bench ops --device cuda --ops 'mm|attention' --dtypes float16 --html ops.html
+    """
+    from cuda_morph.benchmarks import operators
+    from cuda_morph.chosen_device import opened, request_device
+    from cuda_morph.verification import database
+
+    request = request_device(backend, device)
+    names = operators.DTYPES if dtypes is None else database.parse_dtypes(dtypes, quick=quick)
+    cases = operators.choose_cases(database.compile_pattern(ops))
+    with opened(request) as chosen, output.progress("Measuring operators") as advance:
+        report = operators.measure_operators(
+            chosen, cases, names, samples=samples, quick=quick, progress=advance
+        )
+    return _write(report, **files)
+
+
+@bench.command()
+@click.argument("target", required=False, metavar="[MODEL.py:FACTORY]")
+@_device
+@_backend
+@click.option("--input", "inputs", metavar="SHAPE[:DTYPE]", multiple=True, help="Random input.")
+@click.option("--train", is_flag=True, help="Steps are forward, backward and an SGD update.")
+@click.option("--warm-up", type=click.IntRange(0, _MOST), default=5, show_default=True)
+@click.option("--steps", type=click.IntRange(3, _MOST), default=50, show_default=True)
+@_outputs
+def model(
+    target: str | None,
+    device: str | None,
+    backend: str | None,
+    inputs: tuple[str, ...],
+    train: bool,
+    warm_up: int,
+    steps: int,
+    **files: Any,
+) -> int:
+    r"""Measure samples/s, tokens/s and latency of a model, or of a small built-in transformer.
+
+    FACTORY is as for "op audit": it returns the model, or (model, inputs).
+
+    \b
+    Examples:
+      cuda-morph bench model --backend sim --steps 20
+      cuda-morph bench model model.py:make_model --device cuda --input 8,3,224,224 --train
+    """
+    from cuda_morph import model_factory
+    from cuda_morph.benchmarks import models
+    from cuda_morph.chosen_device import opened, request_device
+
+    if target is not None:
+        model_factory.split_target(target)
+    with opened(request_device(backend, device)) as chosen:
+        made = models.built_in_model if target is None else model_factory.load_factory(target)
+        call = model_factory.build(made, inputs, chosen.device)
+        report = models.measure_model(
+            target or models.BUILT_IN, call, chosen, train=train, warm_up=warm_up, steps=steps
+        )
+    return _write(report, **files)
+
+
+def _write(
+    report: BenchReport,
+    *,
+    output_format: str,
+    html_file: Path | None,
+    json_file: Path | None,
+    csv_file: Path | None,
+) -> int:
+    from cuda_morph.report_page import write_text
+
+    if output_format == "json":
+        output.write_json(report.as_dict())
+    else:
+        click.secho(f"{report.subject} on {report.device.label}", bold=True)
+        output.write_table(report.columns(), report.table())
+        click.echo()
+        for note in report.all_notes():
+            click.echo(f"note: {note}")
+    if csv_file is not None:
+        write_text(csv_file, report.csv_text())
+    if json_file is not None:
+        write_text(json_file, json.dumps(report.as_dict(), indent=2) + "\n")
+    if html_file is not None:
+        write_text(html_file, report.page())
+    return int(not report.ok)
