@@ -9,6 +9,7 @@ import click
 COMMANDS = {
     "bench": ("cuda_morph.cli.bench:bench", "Measure overhead, operators or a model."),
     "check": ("cuda_morph.cli.check:check", "Find every CUDA dependence of a source tree."),
+    "compile": ("cuda_morph.cli.compile:compile_", "Say which torch.compile backend fits."),
     "doctor": ("cuda_morph.cli.doctor:doctor", "Examine this installation, with fixes."),
     "error": ("cuda_morph.cli.error:error", "Explain a vendor's error code, or those of a log."),
     "explain": ("cuda_morph.cli.explain:explain", "Explain a CUDA name, rule, error or check."),

@@ -42,7 +42,7 @@ def block(rows: Iterable[PluginRow], states: Mapping[str, str]) -> list[tuple[st
         ("os", f"{platform.platform()} ({_distribution()})"),
         ("python", f"{platform.python_version()} ({platform.python_implementation()})"),
         ("torch", _torch()),
-        ("compiler", _compiler()),
+        ("compiler", cpp_compiler() or "none found"),
     ]
     facts += sorted(_distributions())
     facts += [(f"plugin {row.name}", states.get(row.name, row.status.value)) for row in rows]
@@ -101,10 +101,11 @@ def _torch() -> str:
     return f"{build.version} (built for {', '.join(made_for) or 'cpu'})"
 
 
-def _compiler() -> str:
+def cpp_compiler() -> str | None:
+    """Returns the path of the C++ compiler that ``CXX`` names, or of a usual one."""
     chosen = os.environ.get("CXX", "").split()[:1]
     found = (shutil.which(name) for name in chosen or ("c++", "g++", "clang++"))
-    return next(filter(None, found), "none found")
+    return next(filter(None, found), None)
 
 
 def _distributions() -> set[tuple[str, str]]:

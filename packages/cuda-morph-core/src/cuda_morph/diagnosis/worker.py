@@ -93,6 +93,17 @@ def _platform(name: str, _first: int) -> Iterator[dict[str, Any]]:
     yield _contained(ask)
 
 
+def _compile(backend: str, _first: int, *, run: bool = False) -> Iterator[dict[str, Any]]:
+    yield _begin(0, id="compile", summary="PyTorch's compilers are asked")
+
+    def ask() -> dict[str, Any]:
+        from cuda_morph.diagnosis import compile_trial
+
+        return compile_trial.ask(backend, run=run)
+
+    yield _contained(ask)
+
+
 def _begin(index: int, **more: str) -> dict[str, Any]:
     return {"event": "begin", "index": index, **more}
 
@@ -123,6 +134,8 @@ KINDS: dict[str, Callable[[str, int], Iterator[dict[str, Any]]]] = {
     "detect": _detect,
     "autoload": _autoload,
     "platform": _platform,
+    "compile": _compile,
+    "compile-and-run": partial(_compile, run=True),
 }
 
 if __name__ == "__main__":
