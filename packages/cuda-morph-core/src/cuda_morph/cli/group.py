@@ -20,6 +20,7 @@ COMMANDS = {
     "port": ("cuda_morph.cli.port:port", "Rewrite CUDA code to device-generic PyTorch."),
     "quant": ("cuda_morph.cli.quant:quant", "Say which backends run a quantised model."),
     "run": ("cuda_morph.cli.run:run", "Run an unchanged CUDA program on another accelerator."),
+    "scaffold": ("cuda_morph.cli.scaffold:scaffold", "Write the project of a custom operator."),
     "verify": ("cuda_morph.cli.verify:verify", "Compare a device's operators with the CPU."),
     "vllm": ("cuda_morph.cli.vllm:vllm", "Say whether vLLM is ready for an accelerator."),
 }

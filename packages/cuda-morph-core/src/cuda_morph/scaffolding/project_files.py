@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import tempfile
 from pathlib import Path
@@ -16,14 +17,15 @@ if TYPE_CHECKING:
 TEMPLATES = Path(__file__).with_name("templates")
 _SUFFIX = ".tmpl"
 _DOT = "dot-"
+_CAPITALS = re.compile("[A-Z]+")
 
 
 def render(folder: Path, values: Mapping[str, str]) -> dict[str, str]:
     """Fills in a folder of templates.
 
     Templates are written for :class:`string.Template` and end in ``.tmpl``. A part of a path that
-    begins with ``dot-`` gets a dot, so that template folders hold no hidden files; a part in
-    capitals, such as ``PACKAGE``, is the value of that name in small letters.
+    begins with ``dot-`` gets a dot, so that template folders hold no hidden files; a word in
+    capitals, such as ``PACKAGE``, is the value of that name in small letters, if there is one.
 
     Args:
         folder: The templates.
@@ -53,12 +55,7 @@ def render(folder: Path, values: Mapping[str, str]) -> dict[str, str]:
 def _part(part: str, values: Mapping[str, str]) -> str:
     if part.startswith(_DOT):
         return f".{part.removeprefix(_DOT)}"
-    stem, dot, suffix = part.partition(".")
-    return (
-        f"{values[stem.lower()]}{dot}{suffix}"
-        if stem.lower() in values and stem.isupper()
-        else part
-    )
+    return _CAPITALS.sub(lambda word: values.get(word[0].lower(), word[0]), part)
 
 
 def write_project(files: Mapping[str, str], into: Path) -> None:
