@@ -118,6 +118,12 @@ def test_right_operators_pass_forward_and_gradient(sim):
     assert ("int64", "forward", "same dtype") in kinds
 
 
+def test_the_cpu_in_64_bits_is_named_so_for_64_bit_samples(sim, monkeypatch):
+    monkeypatch.setattr(Entry, "supported_dtypes", lambda *_: {torch.float64})
+    result = run(sim, lambda x: x * x, dtypes=("float64",))
+    assert {case.reference for case in result.cases} == {"float64"}
+
+
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
