@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import shutil
 from typing import TYPE_CHECKING
 
 from cuda_morph import environment
@@ -72,6 +73,10 @@ def _torch_s() -> Iterator[Finding]:
     if os.environ.get(_AUTOLOAD) == "0":
         text = "PyTorch loads no adapter by itself, and cuda-morph does not reach child processes"
         yield _finding(_AUTOLOAD, Level.WARN, text, f"Unset {_AUTOLOAD}, or set it to 1.")
+    compiler = os.environ.get("CXX")
+    if compiler is not None and shutil.which(next(iter(compiler.split()), "")) is None:
+        text = f"{compiler!r} is no program, and PyTorch takes no other C++ compiler"
+        yield _finding("CXX", Level.WARN, text, "Unset CXX, or name a C++ compiler.")
 
 
 def _cuda_s() -> Iterator[Finding]:
