@@ -221,3 +221,13 @@ def test_charts_stay_within_their_width():
     drawn = charts.bars("t", [("a", 1.0, -1.0, 4.0), ("b", 0.0, 0.0, 0.0)])
     assert 'x2="950.0"' in drawn
     assert 'x1="330.0"' in drawn
+
+
+@pytest.mark.parametrize(
+    "command", [["verify"], ["op", "audit"], ["bench", "ops"], ["bench", "model"]]
+)
+def test_examples_of_the_help_stand_on_lines_of_their_own(capsys, command):
+    main([*command, "--help"])
+    lines = capsys.readouterr().out.splitlines()
+    assert any(line.startswith(f"    cuda-morph {' '.join(command)} ") for line in lines)
+    assert not any("\\b" in line or "\b" in line for line in lines)

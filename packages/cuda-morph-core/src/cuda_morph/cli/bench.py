@@ -58,12 +58,12 @@ def bench() -> None:
 )
 @_outputs
 def overhead(backend: str | None, rounds: int, **files: Any) -> int:
-    r"""Compare the active shim with native PyTorch, in alternating blocks of one run.
+    """Compare the active shim with native PyTorch, in alternating blocks of one run.
 
     \b
     Example:
       cuda-morph bench overhead --backend sim
-    """
+    """  # noqa: D301 - the backslash is click's mark for lines that must not be joined
     from cuda_morph.benchmarks.overhead import measure_overhead
 
     with output.progress("Measuring blocks") as advance:
@@ -88,13 +88,13 @@ def ops(
     quick: bool,
     **files: Any,
 ) -> int:
-    r"""Measure the latency of common operators by shape and dtype.
+    """Measure the latency of common operators by shape and dtype.
 
     \b
     Examples:
       cuda-morph bench ops --backend sim --quick
       cuda-morph bench ops --device cuda --ops 'mm|attention' --dtypes float16 --html ops.html
-    """
+    """  # noqa: D301 - the backslash is click's mark for lines that must not be joined
     from cuda_morph.benchmarks import operators
     from cuda_morph.chosen_device import opened, request_device
     from cuda_morph.verification import database
@@ -128,7 +128,7 @@ def model(
     steps: int,
     **files: Any,
 ) -> int:
-    r"""Measure samples/s, tokens/s and latency of a model, or of a small built-in transformer.
+    """Measure samples/s, tokens/s and latency of a model, or of a small built-in transformer.
 
     FACTORY is as for "op audit": it returns the model, or (model, inputs).
 
@@ -136,7 +136,7 @@ def model(
     Examples:
       cuda-morph bench model --backend sim --steps 20
       cuda-morph bench model model.py:make_model --device cuda --input 8,3,224,224 --train
-    """
+    """  # noqa: D301 - the backslash is click's mark for lines that must not be joined
     from cuda_morph import model_factory
     from cuda_morph.benchmarks import models
     from cuda_morph.chosen_device import opened, request_device

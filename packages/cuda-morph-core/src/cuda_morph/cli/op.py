@@ -41,7 +41,7 @@ def audit(
     html: Path | None,
     output_format: str,
 ) -> int:
-    r"""Run a model once and tell native operators from those that fall back to the CPU.
+    """Run a model once and tell native operators from those that fall back to the CPU.
 
     FACTORY is a function without arguments that returns the model, or (model, inputs). It runs
     while the backend is active; model and inputs are moved to the device.
@@ -52,7 +52,7 @@ def audit(
     Examples:
       cuda-morph op audit model.py:make_model --backend sim --input 8,3,32,32
       cuda-morph op audit model.py:with_inputs --backend ascend --backward --html audit.html
-    """
+    """  # noqa: D301 - the backslash is click's mark for lines that must not be joined
     from cuda_morph.report_page import write_text
 
     report = _audit(target, device, backend, inputs, backward=backward)

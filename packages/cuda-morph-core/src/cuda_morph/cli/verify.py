@@ -33,7 +33,7 @@ def verify(
     html: Path | None,
     output_format: str,
 ) -> int:
-    r"""Compare the operators of a device with the CPU in 64 bits, forward and gradient.
+    """Compare the operators of a device with the CPU in 64 bits, forward and gradient.
 
     Operators and samples are those of PyTorch's own operator database, seeds are fixed. An
     operator that the device does not have is unsupported, never a pass; one that runs, as far as
@@ -48,7 +48,7 @@ def verify(
       cuda-morph verify --backend sim --quick
       cuda-morph verify --device cuda --ops '^(mm|softmax)$' --dtypes float16
       cuda-morph verify --backend ascend --html report.html
-    """
+    """  # noqa: D301 - the backslash is click's mark for lines that must not be joined
     from cuda_morph.chosen_device import request_device
     from cuda_morph.report_page import write_text
 
