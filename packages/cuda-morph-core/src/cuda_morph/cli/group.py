@@ -26,6 +26,15 @@ COMMANDS = {
 }
 """Command name to where it lives and what the overview says about it."""
 
+SECTIONS = {
+    "Run a program": ("run", "info"),
+    "Look at backends and answers": ("plugins", "doctor", "explain", "error"),
+    "Move a project": ("check", "port"),
+    "Try a device or a model": ("verify", "op", "bench", "compile", "quant", "vllm"),
+    "Write a plugin or an operator": ("new-plugin", "scaffold"),
+}
+"""The overview's headings, in the order in which a newcomer needs them."""
+
 
 class LazyGroup(click.Group):
     """A group whose overview imports no command."""
@@ -40,12 +49,27 @@ class LazyGroup(click.Group):
             return None
         module, _, attribute = COMMANDS[cmd_name][0].partition(":")
         command: click.Command = getattr(importlib.import_module(module), attribute)
-        return command
+        return _with_examples(command)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """Writes the overview from the table."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, COMMANDS[name][1]) for name in self.list_commands(ctx)])
+        width = max(len(name) for name in COMMANDS)
+        for title, names in SECTIONS.items():
+            rows = [(f"{name:<{width}}", COMMANDS[name][1]) for name in names]
+            with formatter.section(title):
+                formatter.write_dl(rows)
+
+
+def _with_examples(command: click.Command) -> click.Command:
+    """Keeps the lines of examples apart.
+
+    Click leaves paragraphs alone that begin with the control character; in a raw docstring, which
+    is how examples with backslashes are written, there are two characters in its place.
+    """
+    command.help = (command.help or "").replace("\\b\n", "\b\n")
+    for inner in getattr(command, "commands", {}).values():
+        _with_examples(inner)
+    return command
 
 
 def _show_version(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
@@ -67,7 +91,18 @@ def _show_version(ctx: click.Context, _parameter: click.Parameter, wanted: bool)
     help="Show the version and exit.",
 )
 def cli() -> None:
-    """Run unchanged CUDA PyTorch code on any accelerator.
+    r"""Run unchanged CUDA PyTorch code on any accelerator.
+
+    \b
+    Start here:
+      cuda-morph plugins                     which accelerators are known here
+      cuda-morph run train.py --epochs 3     run a program on the one found here
+      cuda-morph run --backend sim train.py  the same on a simulated device
+      cuda-morph check src --target NAME     what a project needs from a backend
+      cuda-morph COMMAND --help              options and examples of a command
 
     Exit codes: 0 clean, 1 findings, 2 error; run keeps the exit code of its program.
     """
+
+
+_with_examples(cli)

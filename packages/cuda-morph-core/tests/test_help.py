@@ -1,0 +1,93 @@
+"""The command line explains itself: sections, examples, and completion by the shell."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from cuda_morph.cli.group import COMMANDS, SECTIONS, cli
+
+DOCS = Path(__file__).parents[3] / "docs"
+
+
+def shown(*arguments):
+    result = CliRunner().invoke(
+        cli, [*arguments, "--help"], terminal_width=80, prog_name="cuda-morph"
+    )
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def complete(*words):
+    """Asks as bash does when the tab key is pressed after the last word."""
+    program = (
+        "import sys; sys.argv[0] = 'cuda-morph'; from cuda_morph.cli.entry import main; main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={
+            **os.environ,
+            "_CUDA_MORPH_COMPLETE": "bash_complete",
+            "COMP_WORDS": " ".join(("cuda-morph", *words)),
+            "COMP_CWORD": str(len(words)),
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stderr == ""
+    return [line.partition(",")[2] for line in done.stdout.splitlines() if line]
+
+
+def test_every_command_is_in_one_section():
+    named = [name for names in SECTIONS.values() for name in names]
+    assert sorted(named) == sorted(COMMANDS)
+    overview = shown()
+    at = [overview.index(f"\n{title}:\n") for title in SECTIONS]
+    assert at == sorted(at)
+    for name, (_, text) in COMMANDS.items():
+        assert f"\n  {name} " in overview
+        assert text in overview  # in one line: none is wrapped
+    assert "\n    cuda-morph run train.py --epochs 3 " in overview
+    assert max(len(line) for line in overview.splitlines()) <= 80
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_examples_stand_in_lines_of_their_own(name):
+    text = shown(name)
+    assert "\\b" not in text
+    command = cli.get_command(click.Context(cli), name)
+    for inner in ([], *([part] for part in getattr(command, "commands", {}))):
+        assert "\\b" not in shown(name, *inner)
+    examples = [line.strip() for line in text.splitlines() if line.startswith("    cuda-morph ")]
+    assert all(line.startswith(f"cuda-morph {name}") for line in examples)
+    if "Examples:" in text:
+        assert examples
+
+
+def test_a_raw_paragraph_of_examples_is_kept():
+    assert "\n    cuda-morph explain CM204\n" in shown("explain")
+
+
+def test_the_shell_completes_commands_options_and_choices():
+    assert complete("p") == ["plugins", "port"]
+    assert complete("scaffold", "x", "--ki") == ["--kind"]
+    assert complete("scaffold", "x", "--kind", "re") == ["reduction"]
+    assert complete("port", "--und") == ["--undo"]
+    assert complete("nothing-begins-so") == []
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_page_shows_the_line_of_each_shell(shell):
+    assert (
+        f"_CUDA_MORPH_COMPLETE={shell}_source cuda-morph"
+        in (DOCS / "user-guide" / "command-line.md").read_text()
+    )
+
+
+def test_the_page_shows_the_overview_as_it_is():
+    assert shown().strip() in (DOCS / "user-guide" / "command-line.md").read_text()
