@@ -222,16 +222,16 @@ def test_the_command_on_the_simulated_device(tmp_path):
     pytest.importorskip("expecttest")
     page = tmp_path / "page.html"
     done = morph(
-        *("verify", "--backend", "sim", "--ops", "^(mm|softmax|randint|topk)$"),
+        *("verify", "--backend", "sim", "--ops", "^(mm|softmax|tensor_split|randint|topk)$"),
         *("--dtypes", "float32,int64", "--quick", "--format", "json", "--html", str(page)),
     )
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
     assert answer["simulated"] is True
-    assert answer["operators"]["pass"] == 4
+    assert answer["operators"]["pass"] == 5
     assert answer["cases"]["fail"] == 0
     assert answer["references"]["float64"] >= 5
-    assert sum(answer["kernels"].values()) == 4
+    assert sum(answer["kernels"].values()) == 5
     assert "unknown" not in answer["kernels"]
     text = page.read_text()
     assert "simulated" in text

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from cuda_morph.frozen_record import frozen_record
 from cuda_morph.verification import comparison
 from cuda_morph.verification.comparison import DifferenceError, Error, Tolerance
-from cuda_morph.verification.structures import tensors, to_device
+from cuda_morph.verification.structures import HOST_ARGUMENTS, tensors, to_device
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -116,8 +116,12 @@ def forward(op: Any, sample: Any, device: Any, dtypes: dict[Any, Any], seed: int
 def _call(op: Any, sample: Any, device: Any, dtypes: dict[Any, Any], seed: int) -> tuple[Any, Any]:
     import torch
 
-    inputs = to_device((sample.input, *sample.args), device, dtypes)
-    keywords = to_device(sample.kwargs, device, dtypes)
+    others = torch.device("cpu") if op.name in HOST_ARGUMENTS else device
+    inputs = (
+        to_device(sample.input, device, dtypes),
+        *to_device(tuple(sample.args), others, dtypes),
+    )
+    keywords = to_device(sample.kwargs, others, dtypes)
     torch.manual_seed(seed)
     return sample.output_process_fn_grad(op(*inputs, **keywords)), (inputs, keywords)
 

@@ -25,6 +25,9 @@ NOT_UNIQUE = frozenset(
 )
 """Operators with several right answers: order, sign or phase are the library's choice."""
 
+HOST_ARGUMENTS = frozenset({"tensor_split"})
+"""Operators whose arguments after the first must stay on the CPU, on every device."""
+
 
 def to_device(value: Any, device: Any, dtypes: dict[Any, Any] | None = None) -> Any:
     """Copies a structure of samples to a device.
