@@ -45,14 +45,23 @@ def install_members(session: nox.Session, *groups: str) -> None:
     session.install("--no-build-isolation", TORCH, *editable, *needed)
 
 
+# Whole files go to one worker: tests of one file may share a started process or activation.
+SPREAD = ["-n", "2", "--dist", "loadfile"]
+
+
 @nox.session
 def tests(session: nox.Session) -> None:
-    """All tests of all packages, of the suite and of the repository. Arguments go to pytest."""
+    """The tests of all packages, of the suite and of the repository. Arguments go to pytest."""
     install_members(session, "tests")
-    # Whole files go to one worker: tests of one file may share a started process or activation.
-    spread = ["-n", "2", "--dist", "loadfile"]
-    long = "not realworld and not wrong_plugins"
-    session.run("python", "-m", "pytest", *spread, "-m", long, *session.posargs)
+    chosen = "not realworld and not long"
+    session.run("python", "-m", "pytest", *SPREAD, "-m", chosen, *session.posargs)
+
+
+@nox.session(name="long")
+def long_tests(session: nox.Session) -> None:
+    """The tests that take minutes each: whole grids, whole certifications, whole builds."""
+    install_members(session, "tests")
+    session.run("python", "-m", "pytest", *SPREAD, "-m", "long", *session.posargs)
 
 
 @nox.session

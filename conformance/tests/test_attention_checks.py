@@ -37,7 +37,7 @@ def report() -> dict[str, list[str]]:
         return json.loads(path.read_text())
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("check_id", IDS)
 def test_check_passes_and_fails_where_the_kernel_is_wrong(check_id: str) -> None:
     right, broken = report()[check_id]

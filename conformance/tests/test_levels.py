@@ -13,7 +13,7 @@ from cuda_morph_conformance.verify import find_problems
 
 LIBRARIES = ("safetensors", "transformers")
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.long, pytest.mark.timeout(1800)]
 
 
 @pytest.fixture(scope="module")

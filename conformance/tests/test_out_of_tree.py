@@ -118,7 +118,7 @@ def python(wheels, tmp_path_factory):
     return python
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(1200)
 def test_a_plugin_from_elsewhere_is_certified_with_the_same_command(python, tmp_path):
     command = python.with_name("cuda-morph-conformance")

@@ -13,7 +13,7 @@ from cuda_morph_conformance.certificate import make_certificate, schema
 from cuda_morph_conformance.verify import find_problems
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(1000)
 def test_the_simulated_device_agrees_with_the_cpu():
     lane = torch_lane.run_lane("sim")

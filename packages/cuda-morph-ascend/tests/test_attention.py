@@ -31,21 +31,21 @@ def printed(*arguments: str, path: str = "") -> list[str]:
     return done.stdout.splitlines()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_every_case_of_the_grid_is_right() -> None:
     counts, answers = printed(str(PROGRAM), "grid")
     assert counts.endswith("problems 0"), counts
     assert "npu_fusion_attention.forward" in answers
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_packed_sequences_masks_and_decoding_are_right() -> None:
     [answers] = printed(str(PROGRAM), "rest")
     for entry in ("varlen", "forward", "kvcache"):
         assert f"npu_fusion_attention.{entry}" in answers
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_wrong_translation_gives_wrong_numbers() -> None:
     [line] = printed(str(PROGRAM), "mutations")
     assert line.endswith("alive []"), line

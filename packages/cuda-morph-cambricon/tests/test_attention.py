@@ -78,7 +78,7 @@ def printed(path: Path) -> list[int]:
     return [int(word) for word in done.stdout.split()]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_every_case_is_right_and_plain_ones_use_the_kernel(tmp_path: Path) -> None:
     (tmp_path / "torch_mlu_ops.py").write_text(STAND_IN)
     problems, dense, ragged = printed(tmp_path)
@@ -87,6 +87,6 @@ def test_every_case_is_right_and_plain_ones_use_the_kernel(tmp_path: Path) -> No
     assert ragged == 1
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_every_case_is_right_without_the_package(tmp_path: Path) -> None:
     assert printed(tmp_path) == [0, 0, 0]

@@ -70,7 +70,14 @@ def outcomes(backend: str, view: str, programs: tuple[str, ...]) -> tuple[dict[s
 @pytest.mark.parametrize(
     ("backend", "view", "programs", "check"),
     [
-        pytest.param(backend, view, programs, check, id=f"{backend}-{view}-{check}")
+        pytest.param(
+            backend,
+            view,
+            programs,
+            check,
+            id=f"{backend}-{view}-{check}",
+            marks=[pytest.mark.long] if programs is GRID else [],
+        )
         for backend, view, programs in CELLS
         for program in programs
         for check in checks_of(program)
@@ -88,7 +95,7 @@ def test_flash_attn(backend: str, view: str, programs: tuple[str, ...], check: s
 MODELS = ("models",)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("backend", "view"), [("sim", "cuda"), ("sim", "native"), ("cpu", "native")]
 )

@@ -237,7 +237,7 @@ def fill_blanks(folder):
     (package / "data" / "error_codes.json").write_text(json.dumps({"groups": [{"rows": rows}]}))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(600)
 def test_a_new_plugin_loads_at_once_and_runs_when_its_blanks_are_filled(tmp_path):
     folder = tmp_path / "new"

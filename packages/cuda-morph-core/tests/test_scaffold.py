@@ -245,7 +245,7 @@ HALF_MAX = declared(
 MATMUL = declared("matmul", name="my_mm", alignment=32)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(600)
 def test_operators_build_and_pass_their_tests_on_the_simulated_device(tmp_path):
     for content in (SILU, HALF_MAX, MATMUL):

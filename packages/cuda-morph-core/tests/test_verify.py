@@ -216,7 +216,7 @@ def test_refusals_are_told_from_failures():
     assert not operator_run.is_refusal(ValueError("not supported"))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_command_on_the_simulated_device(tmp_path):
     pytest.importorskip("cuda_morph_sim")
     pytest.importorskip("expecttest")

@@ -30,21 +30,21 @@ def counts(mistake: str) -> tuple[int, int]:
     return int(problems), int(answers)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_every_case_of_the_grid_is_right() -> None:
     problems, answers = counts("right")
     assert problems == 0
     assert answers > 10
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("mistake", ["scale", "causal"])
 def test_a_wrong_translation_gives_wrong_numbers(mistake: str) -> None:
     problems, _ = counts(mistake)
     assert problems > 0
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_heads_in_the_wrong_place_do_not_go_unnoticed() -> None:
     with pytest.raises(AssertionError, match="Mismatch in shape"):
         counts("heads")
