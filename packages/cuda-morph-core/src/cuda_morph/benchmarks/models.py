@@ -40,6 +40,21 @@ def built_in_model() -> Any:
     return model, torch.randint(0, _VOCABULARY, (_BATCH, _LENGTH))
 
 
+def _figures(
+    spread: Spread, samples: int | None, tokens: int | None, seconds: float, steps: int
+) -> dict[str, float | None]:
+    """Returns throughput over all steps and the times of single ones, in milliseconds."""
+    return {
+        "samples_per_s": None if samples is None else samples * steps / seconds,
+        "tokens_per_s": None if tokens is None else tokens * steps / seconds,
+        **{
+            f"{name}_ms": getattr(spread, name) * _MILLI
+            for name in ("p50", "p95", "p99", "least", "p25", "p75")
+        },
+        "steps": steps,
+    }
+
+
 def measure_model(
     target: str,
     call: ModelCall,
@@ -68,16 +83,7 @@ def measure_model(
     step = _training_step(call) if train else _inference_step(call)
     times = time_steps(step, synchroniser(device.device), warm_up=warm_up, steps=steps)
     spread, (samples, tokens) = Spread.of(times), _sizes(call)
-    seconds = sum(times)
-    figures = {
-        "samples_per_s": None if samples is None else samples * steps / seconds,
-        "tokens_per_s": None if tokens is None else tokens * steps / seconds,
-        **{
-            f"{name}_ms": getattr(spread, name) * _MILLI
-            for name in ("p50", "p95", "p99", "least", "p25", "p75")
-        },
-        "steps": steps,
-    }
+    figures = _figures(spread, samples, tokens, sum(times), steps)
     median, low, high = (value * _MILLI for value in (spread.p50, spread.p25, spread.p75))
     notes = (
         "Every step is synchronised; samples are the first dimension of the first input, tokens "
