@@ -26,6 +26,7 @@ KEY = "cuda_morph"
 _CHECKS = "transformers.utils.import_utils"
 _FLASH = "transformers.modeling_flash_attention_utils"
 _MODELS = "transformers.modeling_utils"
+_MASKS = "transformers.masking_utils"
 _TESTED = range(5, 6)
 """Major versions of transformers that this was made for."""
 _OLDEST_FLASH = (2, 3, 3)
@@ -64,6 +65,7 @@ def adapt(journal: Journal, device_type: str) -> None:
         _open_gate(journal)
         journal.on_rollback(after_import(_FLASH, lambda: _add_device(journal, device_type)))
         journal.on_rollback(after_import(_MODELS, lambda: _register(journal)))
+        journal.on_rollback(after_import(_MASKS, lambda: _register_mask(journal)))
 
 
 def _is_tested() -> bool:
@@ -120,13 +122,16 @@ def _add_device(journal: Journal, device_type: str) -> None:
 
 
 def _register(journal: Journal) -> None:
-    mask_module = sys.modules.get("transformers.masking_utils")
     interface = getattr(sys.modules[_MODELS], "AttentionInterface", None)
-    masks = getattr(mask_module, "AttentionMaskInterface", None)
-    if interface is None or masks is None:
-        return
-    journal.set_item(masks._global_mapping, KEY, masks._global_mapping["sdpa"])
-    journal.set_item(interface._global_mapping, KEY, attention_forward)
+    if interface is not None:
+        journal.set_item(interface._global_mapping, KEY, attention_forward)
+
+
+def _register_mask(journal: Journal) -> None:
+    """Models import the masks' module, transformers itself need not."""
+    masks = getattr(sys.modules[_MASKS], "AttentionMaskInterface", None)
+    if masks is not None:
+        journal.set_item(masks._global_mapping, KEY, masks._global_mapping["sdpa"])
 
 
 def attention_forward(
