@@ -17,9 +17,19 @@ MATRIX = [
     for tier, view in (("T0", "cuda"), ("T0", "native"), ("T1", "cuda"), ("T3", "native"))
 ]
 
+USUAL = [MATRIX[0], MATRIX[5]]
+"""One cell of each adapter; the other tiers and views are tested at length."""
+MORE = [cell for cell in MATRIX if cell not in USUAL]
+
 start_processes = tier_cells.starting_fixture()
 
 
-@pytest.mark.parametrize(("cell", "check"), tier_cells.parameters(MATRIX))
+@pytest.mark.parametrize(("cell", "check"), tier_cells.parameters(USUAL))
 def test_behaviour(cell: Cell, check: str) -> None:
+    tier_cells.judge(cell, check)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("cell", "check"), tier_cells.parameters(MORE))
+def test_behaviour_on_every_tier(cell: Cell, check: str) -> None:
     tier_cells.judge(cell, check)
