@@ -16,6 +16,8 @@ import pytest
 from cuda_morph_conformance.checks import load_all
 from cuda_morph_conformance.registry import CHECKS
 
+pytestmark = pytest.mark.long
+
 PROGRAM = Path(__file__).parent / "programs" / "break_checks.py"
 AREAS = ("DEV", "STR", "API", "MEM", "STRM", "EVT", "RNG", "DTYP")
 FAIL_HERE = {

@@ -11,6 +11,8 @@ from cuda_morph_conformance.registry import CHECKS
 from cuda_morph_conformance.runner import run_checks
 from cuda_morph_conformance.vocabulary import Seen
 
+pytestmark = pytest.mark.long
+
 pytest.importorskip("torch")
 pytest.importorskip("cuda_morph_sim")
 

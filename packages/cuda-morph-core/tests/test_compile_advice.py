@@ -10,6 +10,8 @@ from cuda_morph.cli.group import cli
 from cuda_morph.diagnosis.compilers import advise
 from cuda_morph.errors import UnknownBackendError
 
+pytestmark = pytest.mark.long
+
 CLAIMS = """
 @hookimpl
 def cuda_morph_capabilities(torch_version):
