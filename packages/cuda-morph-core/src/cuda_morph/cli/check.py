@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cuda_morph.cli import output
+from cuda_morph.cli.paths import require_existing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -108,7 +109,7 @@ def _check(options: _Options) -> int:
     from cuda_morph.scan.verdict import COVERED, Judge
 
     paths = options.paths or (Path(),)
-    _require_paths(paths)
+    require_existing(paths)
     settings = CheckSettings() if options.isolated else read_settings(paths[0])
     judge = Judge(options.target or settings.target)
     report = make_report(
@@ -125,14 +126,6 @@ def _check(options: _Options) -> int:
         report = _filtered(report, lambda verdict: verdict not in COVERED)
     _write(report, options)
     return 0 if options.exit_zero else int(bool(report.rows))
-
-
-def _require_paths(paths: tuple[Path, ...]) -> None:
-    from cuda_morph.errors import SettingError
-
-    missing = [str(path) for path in paths if not path.exists()]
-    if missing:
-        raise SettingError(f"No such file or folder: {', '.join(missing)}.", hint="Check the path.")
 
 
 def _scan(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cuda_morph.cli import output
+from cuda_morph.cli.paths import require_existing
 
 if TYPE_CHECKING:
     from cuda_morph.port.project import FilePlan
@@ -67,7 +68,7 @@ def _port(options: _Options) -> int:
     if options.undo:
         return _undo(options)
     paths = options.paths or (Path(),)
-    _require_paths(paths)
+    require_existing(paths)
     with output.progress("Porting files") as advance:
         plans = plan(
             paths,
@@ -110,14 +111,6 @@ def _require_libcst() -> None:
             hint='Install it with  pip install "cuda-morph-core[cli]"',
             code="CM-E15",
         ) from error
-
-
-def _require_paths(paths: tuple[Path, ...]) -> None:
-    from cuda_morph.errors import SettingError
-
-    missing = [str(path) for path in paths if not path.exists()]
-    if missing:
-        raise SettingError(f"No such file or folder: {', '.join(missing)}.", hint="Check the path.")
 
 
 def _document(plans: list[FilePlan], backup: Path | None) -> dict[str, Any]:
