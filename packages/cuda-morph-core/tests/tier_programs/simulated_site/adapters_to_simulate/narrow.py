@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from adapters_to_simulate import common
+from adapters_to_simulate import plugin_hooks
 from cuda_morph import records
 from cuda_morph.hookspecs import hookimpl
 
@@ -39,30 +39,32 @@ NAMES = [
 
 @hookimpl
 def cuda_morph_backend() -> records.Backend:
-    return common.backend(NAME)
+    return plugin_hooks.backend(NAME)
 
 
 @hookimpl
 def cuda_morph_detect() -> records.Detection:
-    return common.absent()
+    return plugin_hooks.absent()
 
 
 @hookimpl
 def cuda_morph_device_mapping() -> records.DeviceMapping:
-    return common.mapping(NAME)
+    return plugin_hooks.mapping(NAME)
 
 
 @hookimpl
 def cuda_morph_collectives() -> Iterable[records.CollectiveBackend]:
-    yield common.collectives(NAME)
+    yield plugin_hooks.collectives(NAME)
 
 
 @hookimpl
 def cuda_morph_surface() -> records.AdapterSurface:
-    return common.surface(
+    return plugin_hooks.surface(
         NAME,
         [
-            records.SurfaceName(name=name, kind="class" if name in common.CLASSES else "function")
+            records.SurfaceName(
+                name=name, kind="class" if name in plugin_hooks.CLASSES else "function"
+            )
             for name in NAMES
         ],
     )
@@ -70,4 +72,4 @@ def cuda_morph_surface() -> records.AdapterSurface:
 
 @hookimpl
 def cuda_morph_personality() -> records.Personality:
-    return common.personality()
+    return plugin_hooks.personality()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from adapters_to_simulate import common
+from adapters_to_simulate import plugin_hooks
 from cuda_morph import api_table, records
 from cuda_morph.hookspecs import hookimpl
 
@@ -33,22 +33,22 @@ KINDS = {"submodule": "module", "variable": "constant"}
 
 @hookimpl
 def cuda_morph_backend() -> records.Backend:
-    return common.backend(NAME)
+    return plugin_hooks.backend(NAME)
 
 
 @hookimpl
 def cuda_morph_detect() -> records.Detection:
-    return common.absent()
+    return plugin_hooks.absent()
 
 
 @hookimpl
 def cuda_morph_device_mapping() -> records.DeviceMapping:
-    return common.mapping(NAME)
+    return plugin_hooks.mapping(NAME)
 
 
 @hookimpl
 def cuda_morph_collectives() -> Iterable[records.CollectiveBackend]:
-    yield common.collectives(NAME)
+    yield plugin_hooks.collectives(NAME)
 
 
 @hookimpl
@@ -62,13 +62,15 @@ def cuda_morph_surface() -> records.AdapterSurface:
         records.SurfaceName(name="Stream.wait_event", kind="method", parameters=("self", "event")),
         records.SurfaceName(name="Stream.of_this_vendor", kind="method"),
     ]
-    return common.surface(NAME, public + stream + [_name(name, "function") for name in PRIVATE])
+    return plugin_hooks.surface(
+        NAME, public + stream + [_name(name, "function") for name in PRIVATE]
+    )
 
 
 def _name(name: str, kind: str) -> records.SurfaceName:
     if name in ("default_generators", "_initialized", "has_half", "has_magma"):
         kind = "constant"
-    elif name in common.CLASSES or name == "_DeviceGuard":
+    elif name in plugin_hooks.CLASSES or name == "_DeviceGuard":
         kind = "class"
     return records.SurfaceName(
         name=name, kind=KINDS.get(kind, kind), parameters=PARAMETERS.get(name)
@@ -77,7 +79,7 @@ def _name(name: str, kind: str) -> records.SurfaceName:
 
 @hookimpl
 def cuda_morph_personality() -> records.Personality:
-    return common.personality(
+    return plugin_hooks.personality(
         properties={"name": "Testcard 1", "total_memory": 0, "cores": 12},
         capability={"generation": 3},
         absent_dtypes=("complex128",),
