@@ -79,4 +79,5 @@ if view == "cuda":
     start("nccl", pg_options=fast)
     assert total(dist.new_group(backend="nccl", pg_options=fast)) == [3, 3]
     end()
-print(f"rank {rank}: all spellings", flush=True)
+sys.stdout.write(f"rank {rank}: all spellings\n")  # at once: two ranks share this output
+sys.stdout.flush()
