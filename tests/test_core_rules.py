@@ -30,6 +30,7 @@ LAYERS = (
         "torch_facts",
         "import_watch",
         "adapter",
+        "atomic_file",
         "report_page",
     },
     # The contract with plugins, the table of CUDA names, and whose world is seen.

@@ -8,7 +8,6 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING
 
-from cuda_morph.errors import MorphError
 from cuda_morph.frozen_record import frozen_record
 
 if TYPE_CHECKING:
@@ -55,28 +54,6 @@ def render(
         notes=f'<ul class="notes">{items}</ul>' if items else "",
         sections="\n".join(_section(table) for table in tables),
     )
-
-
-def write_text(file: Path, text: str) -> None:
-    """Writes a report, whole or not at all.
-
-    Args:
-        file: Where to.
-        text: The report.
-
-    Raises:
-        MorphError: It cannot be written.
-    """
-    temporary = file.with_name(f"{file.name}.tmp")
-    try:
-        temporary.write_text(text, encoding="utf-8", errors="backslashreplace")
-        temporary.replace(file)
-    except (OSError, ValueError) as error:
-        raise MorphError(
-            f"The report {file} cannot be written: {getattr(error, 'strerror', None) or error}.",
-            hint="Choose another file, in a folder that exists.",
-            code="CM-E15",
-        ) from error
 
 
 def _section(table: PageTable) -> str:

@@ -18,6 +18,18 @@ def apply(journal: Journal, target: Target) -> None:
     _supply_operators(journal)
     _move_traced_tensors(journal, target)
     _default_to_bfloat16(journal)
+    _hide_accelerator(journal)
+
+
+def _hide_accelerator(journal: Journal) -> None:
+    """Lets ``torch.accelerator`` say that there is none, as it does in a build for CPUs.
+
+    A build for CUDA names CUDA, which it was compiled for, and Dynamo then guards the stream of a
+    device that code of the cuda view never has.
+    """
+    named = torch._C._accelerator_getAccelerator()
+    if named is not None and named.type == "cuda":
+        journal.set_attribute(torch._C, "_accelerator_getAccelerator", lambda: None)
 
 
 def _default_to_bfloat16(journal: Journal) -> None:

@@ -28,7 +28,7 @@ def _file(name: str) -> Callable[..., Any]:
     )
 
 
-def _outputs(command: Callable[..., Any]) -> Callable[..., Any]:
+def _output_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in (_file("html"), _file("json"), _file("csv"), output.format_option):
         command = option(command)
     return command
@@ -56,7 +56,7 @@ def bench() -> None:
     show_default=True,
     help="Alternations of native and active blocks.",
 )
-@_outputs
+@_output_options
 def overhead(backend: str | None, rounds: int, **files: Any) -> int:
     """Compare the active shim with native PyTorch, in alternating blocks of one run.
 
@@ -66,9 +66,10 @@ def overhead(backend: str | None, rounds: int, **files: Any) -> int:
     """  # noqa: D301 - the backslash is click's mark for lines that must not be joined
     from cuda_morph.benchmarks.overhead import measure_overhead
 
+    outputs = _Outputs(**files)
     with output.progress("Measuring blocks") as advance:
         report = measure_overhead(backend, rounds=rounds, progress=advance)
-    return _write(report, **files)
+    return outputs.write(report)
 
 
 @bench.command()
@@ -78,7 +79,7 @@ def overhead(backend: str | None, rounds: int, **files: Any) -> int:
 @click.option("--dtypes", metavar="LIST", help="Dtypes; default float32,float16,bfloat16.")
 @click.option("--samples", type=click.IntRange(3, _MOST), default=30, show_default=True)
 @click.option("--quick", is_flag=True, help="Only the smallest shape of each operator.")
-@_outputs
+@_output_options
 def ops(
     device: str | None,
     backend: str | None,
@@ -99,6 +100,7 @@ def ops(
     from cuda_morph.chosen_device import opened, request_device
     from cuda_morph.verification import database
 
+    outputs = _Outputs(**files)
     request = request_device(backend, device)
     names = operators.DTYPES if dtypes is None else database.parse_dtypes(dtypes, quick=quick)
     cases = operators.choose_cases(database.compile_pattern(ops))
@@ -106,7 +108,7 @@ def ops(
         report = operators.measure_operators(
             chosen, cases, names, samples=samples, quick=quick, progress=advance
         )
-    return _write(report, **files)
+    return outputs.write(report)
 
 
 @bench.command()
@@ -117,7 +119,7 @@ def ops(
 @click.option("--train", is_flag=True, help="Steps are forward, backward and an SGD update.")
 @click.option("--warm-up", type=click.IntRange(0, _MOST), default=5, show_default=True)
 @click.option("--steps", type=click.IntRange(3, _MOST), default=50, show_default=True)
-@_outputs
+@_output_options
 def model(
     target: str | None,
     device: str | None,
@@ -141,6 +143,7 @@ def model(
     from cuda_morph.benchmarks import models
     from cuda_morph.chosen_device import opened, request_device
 
+    outputs = _Outputs(**files)
     if target is not None:
         model_factory.split_target(target)
     with opened(request_device(backend, device)) as chosen:
@@ -149,31 +152,49 @@ def model(
         report = models.measure_model(
             target or models.BUILT_IN, call, chosen, train=train, warm_up=warm_up, steps=steps
         )
-    return _write(report, **files)
+    return outputs.write(report)
 
 
-def _write(
-    report: BenchReport,
-    *,
-    output_format: str,
-    html_file: Path | None,
-    json_file: Path | None,
-    csv_file: Path | None,
-) -> int:
-    from cuda_morph.report_page import write_text
+class _Outputs:
+    """Where a report goes; files are checked before anything is measured."""
 
-    if output_format == "json":
-        output.write_json(report.as_dict())
-    else:
-        click.secho(f"{report.subject} on {report.device.label}", bold=True)
-        output.write_table(report.columns(), report.table())
-        click.echo()
-        for note in report.all_notes():
-            click.echo(f"note: {note}")
-    if csv_file is not None:
-        write_text(csv_file, report.csv_text())
-    if json_file is not None:
-        write_text(json_file, json.dumps(report.as_dict(), indent=2) + "\n")
-    if html_file is not None:
-        write_text(html_file, report.page())
-    return int(not report.ok)
+    def __init__(
+        self,
+        *,
+        output_format: str,
+        html_file: Path | None,
+        json_file: Path | None,
+        csv_file: Path | None,
+    ) -> None:
+        from cuda_morph.atomic_file import AtomicFile
+
+        self._format = output_format
+        given = {"csv": csv_file, "json": json_file, "html": html_file}
+        named = {kind: path for kind, path in given.items() if path is not None}
+        self._files = {kind: AtomicFile(path) for kind, path in named.items()}
+        if len({file.path for file in self._files.values()}) < len(self._files):
+            from cuda_morph.errors import SettingError
+
+            raise SettingError(
+                f"{' and '.join(f'--{kind}' for kind in self._files)} name one file.",
+                hint="Give each a file of its own.",
+            )
+
+    def write(self, report: BenchReport) -> int:
+        """Writes the report; returns the exit code."""
+        if self._format == "json":
+            output.write_json(report.as_dict())
+        else:
+            click.secho(f"{report.subject} on {report.device.label}", bold=True)
+            output.write_table(report.columns(), report.table())
+            click.echo()
+            for note in report.all_notes():
+                click.echo(f"note: {note}")
+        texts = {
+            "csv": report.csv_text,
+            "json": lambda: json.dumps(report.as_dict(), indent=2) + "\n",
+            "html": report.page,
+        }
+        for kind, file in self._files.items():
+            file.write(texts[kind]())
+        return int(not report.ok)

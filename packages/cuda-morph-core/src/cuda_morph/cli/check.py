@@ -15,6 +15,7 @@ from cuda_morph.cli.paths import require_existing
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from cuda_morph.atomic_file import AtomicFile
     from cuda_morph.scan.check_report import CheckReport
     from cuda_morph.scan.file_scan import FileResult
     from cuda_morph.scan.settings import CheckSettings
@@ -104,12 +105,14 @@ class _Options:
 
 
 def _check(options: _Options) -> int:
+    from cuda_morph.atomic_file import AtomicFile
     from cuda_morph.scan.check_report import make_report
     from cuda_morph.scan.settings import CheckSettings, read_settings
     from cuda_morph.scan.verdict import COVERED, Judge
 
     paths = options.paths or (Path(),)
     require_existing(paths)
+    file = None if options.file is None else AtomicFile(options.file)
     settings = CheckSettings() if options.isolated else read_settings(paths[0])
     judge = Judge(options.target or settings.target)
     report = make_report(
@@ -124,7 +127,7 @@ def _check(options: _Options) -> int:
     report = _without_known(known, report)
     if options.uncovered:
         report = _filtered(report, lambda verdict: verdict not in COVERED)
-    _write(report, options)
+    _write(report, options, file)
     return 0 if options.exit_zero else int(bool(report.rows))
 
 
@@ -179,25 +182,14 @@ def _filtered(report: CheckReport, keep: Callable[[object], bool]) -> CheckRepor
     return replace(report, rows=tuple(row for row in report.rows if keep(row.judgement.verdict)))
 
 
-def _write(report: CheckReport, options: _Options) -> None:
-    text, file = _render(report, options.style, statistics=options.statistics), options.file
+def _write(report: CheckReport, options: _Options, file: AtomicFile | None) -> None:
+    text = _render(report, options.style, statistics=options.statistics)
     if file is None:
         click.echo(text)
         return
-    temporary = file.with_name(f"{file.name}.tmp")
-    try:
-        temporary.write_text(click.unstyle(text) + "\n", encoding="utf-8", errors="surrogateescape")
-        temporary.replace(file)
-    except OSError as error:
-        from cuda_morph.errors import MorphError
-
-        raise MorphError(
-            f"The report {file} cannot be written: {error.strerror or error}.",
-            hint="Choose another file with --output.",
-            code="CM-E15",
-        ) from error
+    file.write(click.unstyle(text) + "\n", errors="surrogateescape")
     if sys.stderr.isatty():
-        click.echo(f"Report written to {file}", err=True)
+        click.echo(f"Report written to {options.file}", err=True)
 
 
 def _render(report: CheckReport, style: str, *, statistics: bool) -> str:

@@ -53,15 +53,16 @@ def audit(
       cuda-morph op audit model.py:make_model --backend sim --input 8,3,32,32
       cuda-morph op audit model.py:with_inputs --backend ascend --backward --html audit.html
     """  # noqa: D301 - the backslash is click's mark for lines that must not be joined
-    from cuda_morph.report_page import write_text
+    from cuda_morph.atomic_file import AtomicFile
 
+    page = None if html is None else AtomicFile(html)
     report = _audit(target, device, backend, inputs, backward=backward)
-    if html is not None:
-        write_text(html, report.page())
     if output_format == "json":
         output.write_json(report.as_dict())
     else:
         _write(report)
+    if page is not None:
+        page.write(report.page())
     return int(not report.ok)
 
 

@@ -49,17 +49,18 @@ def verify(
       cuda-morph verify --device cuda --ops '^(mm|softmax)$' --dtypes float16
       cuda-morph verify --backend ascend --html report.html
     """  # noqa: D301 - the backslash is click's mark for lines that must not be joined
+    from cuda_morph.atomic_file import AtomicFile
     from cuda_morph.chosen_device import request_device
-    from cuda_morph.report_page import write_text
 
+    page = None if html is None else AtomicFile(html)
     request = request_device(backend, device)
     report = _verify(request, ops, dtypes, quick=quick)
-    if html is not None:
-        write_text(html, report.page())
     if output_format == "json":
         output.write_json(report.as_dict())
     else:
         _write(report)
+    if page is not None:
+        page.write(report.page())
     return int(not report.ok)
 
 

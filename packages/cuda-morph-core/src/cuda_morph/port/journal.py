@@ -13,6 +13,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cuda_morph.atomic_file import replace_content
 from cuda_morph.errors import MorphError
 
 if TYPE_CHECKING:
@@ -40,29 +41,17 @@ def write(plans: Sequence[FilePlan], root: Path) -> Path:
     """
     changed = [plan for plan in plans if plan.changed]
     folder = _new_folder(root)
-    entries = []
-    for number, plan in enumerate(changed):
-        (folder / f"{number}.old").write_bytes(plan.before)
-        entries.append(
-            {
-                "path": str(plan.path.resolve()),
-                "backup": f"{number}.old",
-                "before": _digest(plan.before),
-                "after": _digest(plan.after),
-            }
-        )
-    document = {"format": 1, "files": entries}
-    (folder / _MANIFEST).write_text(json.dumps(document, indent=1), encoding="utf-8")
     written: list[FilePlan] = []
     try:
+        _back_up(changed, folder)
         for plan in changed:
             if plan.path.read_bytes() != plan.before:
                 raise OSError(f"{plan.path} was changed meanwhile")  # noqa: TRY301
-            _replace(plan.path, plan.after)
+            replace_content(plan.path, plan.after)
             written.append(plan)
     except BaseException as error:
         for plan in written:
-            _replace(plan.path, plan.before)
+            replace_content(plan.path, plan.before)
         shutil.rmtree(folder)
         if not isinstance(error, OSError):
             raise
@@ -72,6 +61,22 @@ def write(plans: Sequence[FilePlan], root: Path) -> Path:
             code=_CODE,
         ) from error
     return folder
+
+
+def _back_up(plans: Sequence[FilePlan], folder: Path) -> None:
+    entries = []
+    for number, plan in enumerate(plans):
+        replace_content(folder / f"{number}.old", plan.before)
+        entries.append(
+            {
+                "path": str(plan.path.resolve()),
+                "backup": f"{number}.old",
+                "before": _digest(plan.before),
+                "after": _digest(plan.after),
+            }
+        )
+    document = {"format": 1, "files": entries}
+    replace_content(folder / _MANIFEST, json.dumps(document, indent=1).encode())
 
 
 def undo(root: Path) -> list[Path]:
@@ -107,7 +112,7 @@ def undo(root: Path) -> list[Path]:
             code=_CODE,
         )
     for path, old in restored:
-        _replace(path, old)
+        replace_content(path, old)
     shutil.rmtree(folder)
     if not any(path.is_dir() for path in folder.parent.iterdir()):
         shutil.rmtree(folder.parent)
@@ -153,18 +158,6 @@ def _read_manifest(folder: Path) -> list[dict[str, str]]:
             hint="The old files are beside it.",
             code=_CODE,
         ) from error
-
-
-def _replace(path: Path, data: bytes) -> None:
-    """Gives a file other content, keeping its mode; a link keeps pointing to it."""
-    path = path.resolve()
-    temporary = path.with_name(f".{path.name}.cuda-morph")
-    try:
-        temporary.write_bytes(data)
-        temporary.chmod(path.stat().st_mode)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _digest(data: bytes) -> str:

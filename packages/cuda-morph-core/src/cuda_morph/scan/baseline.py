@@ -12,6 +12,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from cuda_morph.atomic_file import AtomicFile
 from cuda_morph.errors import MorphError
 
 if TYPE_CHECKING:
@@ -38,16 +39,7 @@ def write_baseline(file: Path, report: CheckReport) -> None:
         for (path, rule, symbol, excerpt), number in sorted(counts.items())
     ]
     text = json.dumps({"format": _FORMAT, "findings": entries}, indent=1) + "\n"
-    temporary = file.with_name(f"{file.name}.tmp")
-    try:
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(file)
-    except OSError as error:
-        raise MorphError(
-            f"The baseline {file} cannot be written: {error.strerror or error}.",
-            hint="Choose another file with --baseline.",
-            code="CM-E15",
-        ) from error
+    AtomicFile(file, "baseline", "Choose another file with --baseline.").write(text)
 
 
 def apply_baseline(file: Path, report: CheckReport) -> CheckReport:

@@ -8,12 +8,12 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
 from dataclasses import asdict
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from cuda_morph.atomic_file import replace_content
 from cuda_morph.scan.file_scan import FileResult
 from cuda_morph.scan.finding import Finding, Place
 
@@ -56,14 +56,8 @@ class Cache:
         if not self._changed and len(self._new) == len(self._old):
             return
         self._file.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=self._file.parent, suffix=".tmp")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as stream:
-                json.dump({"rules": _fingerprint(), "files": self._new}, stream)
-            Path(name).replace(self._file)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
+        content = json.dumps({"rules": _fingerprint(), "files": self._new})
+        replace_content(self._file, content.encode(), mode=0o600)
 
 
 def default_file(paths: list[Path]) -> Path:

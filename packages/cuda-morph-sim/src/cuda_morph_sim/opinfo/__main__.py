@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cuda_morph.atomic_file import AtomicFile
 from cuda_morph.errors import MorphError
 from cuda_morph.verification import database
 
@@ -45,6 +46,7 @@ def _compare(options: argparse.Namespace) -> int:
     from cuda_morph_sim.loader import load
     from cuda_morph_sim.opinfo import cases, known_misses, report
 
+    file = None if options.json is None else AtomicFile(options.json)
     module = load()
     chosen = [
         op
@@ -63,8 +65,8 @@ def _compare(options: argparse.Namespace) -> int:
     known = known_misses.read_known_misses()
     verdict = known_misses.judge(results, known)
     outcome = report.as_dict(results, known, verdict)
-    if options.json:
-        options.json.write_text(json.dumps(outcome, indent=2) + "\n", encoding="utf-8")
+    if file is not None:
+        file.write(json.dumps(outcome, indent=2) + "\n")
     report.print_report(console, outcome)
     enough = outcome["percent"] >= report.REQUIRED_PERCENT
     return 0 if enough and verdict.clean else 1
