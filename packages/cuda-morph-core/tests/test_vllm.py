@@ -37,7 +37,8 @@ def module(site, name, code):
 
 @pytest.fixture
 def site(fake_site, monkeypatch):
-    monkeypatch.delenv("VLLM_PLUGINS", raising=False)
+    for name in ("VLLM_PLUGINS", "VLLM_TARGET_DEVICE"):
+        monkeypatch.delenv(name, raising=False)
     fake_site.add("mychip", source("mychip", extra=QUANTIZATION))
     return fake_site
 
@@ -104,16 +105,135 @@ def test_requirements_are_compared(site, requirement, failed):
     assert any(level == "fail" for level in levels(found).values()) == failed
 
 
+PUBLISHED = {
+    "vllm": {
+        "version": "0.33.0",
+        "requires": [
+            "transformers>=5.5.3",
+            "torch==2.14.0",
+            "torchaudio==2.11.0",
+            "torchvision==0.29.0",
+            "torchcodec>=0.14",
+            "flashinfer-python==0.7.2.post1",
+            'zentorch==2.14.0.1; extra == "zen"',
+        ],
+        "entry_points": "[console_scripts]\nvllm = vllm.entrypoints.cli.main:main\n"
+        "[vllm.general_plugins]\n"
+        "lora_filesystem_resolver = "
+        "vllm.plugins.lora_resolvers.filesystem_resolver:register_filesystem_resolver\n"
+        "lora_hf_hub_resolver = "
+        "vllm.plugins.lora_resolvers.hf_hub_resolver:register_hf_hub_resolver\n",
+        "files": [
+            f"vllm/platforms/{name}.py"
+            for name in (
+                "__init__", "cpu", "cuda", "interface", "rocm", "tpu", "xpu", "zen_cpu",
+            )
+        ],
+    },
+    "vllm_ascend": {
+        "version": "0.23.0",
+        "requires": [
+            "torch==2.10.0",
+            "torch-npu==2.10.0.post4",
+            "torchvision==0.25.0",
+            "torchaudio==2.10.0",
+            "triton-ascend==3.2.2",
+            "transformers==5.5.4",
+        ],
+        "entry_points": "[vllm.general_plugins]\n"
+        "ascend_kv_connector = vllm_ascend:register_connector\n"
+        "ascend_model = vllm_ascend:register_model\n"
+        "ascend_model_loader = vllm_ascend:register_model_loader\n"
+        "ascend_service_profiling = vllm_ascend:register_service_profiling\n"
+        "[vllm.platform_plugins]\nascend = vllm_ascend:register\n",
+    },
+}  # fmt: skip
+"""Metadata of what is published on PyPI: facts, less the requirements that nobody looks at."""
+
+
+def test_published_metadata(site):
+    """Shaped as the real distributions are; those were installed once, and gave the same."""
+    site.add("ascend", source("ascend").replace('device_type="fake"', 'device_type="npu"'))
+    site.only_fakes()
+    for name, facts in PUBLISHED.items():
+        install(site, name, **facts)
+    install(site, "torch", "2.13.0+cpu")
+    found = examine("ascend")
+    assert not found.ready
+    assert levels(found) == {
+        "vllm": "ok",
+        "requires.vllm.torch": "fail",
+        "requires.vllm.media": "warn",
+        "requires.vllm_ascend.torch": "fail",
+        "requires.vllm_ascend.torch-npu": "fail",
+        "requires.vllm_ascend.media": "warn",
+        # The plugin's metadata names no vLLM, and its own number is that of another release.
+        "release.vllm_ascend": "warn",
+        "platform.ascend": "ok",
+    }
+    texts = {one.id: one.message for one in found.findings}
+    assert texts["vllm"] == "vLLM 0.33.0; its own platforms: cpu, cuda, rocm, tpu, xpu"
+    assert texts["requires.vllm.media"].count("it is not installed") == 3
+    assert texts["requires.vllm.torch"] == "vllm needs torch==2.14.0 (2.13.0+cpu is installed)"
+    assert [one.name for one in found.registered] == [
+        "ascend",
+        "ascend_kv_connector",
+        "ascend_model",
+        "ascend_model_loader",
+        "ascend_service_profiling",
+        "lora_filesystem_resolver",
+        "lora_hf_hub_resolver",
+    ]
+    assert found.notes[0].platform == "ascend of vllm_ascend 0.23.0"
+
+
+@pytest.mark.parametrize(
+    ("own", "requires", "told"),
+    [
+        ("0.33.1rc1", (), False),
+        ("0.32.9", (), True),
+        ("0.1", ["vllm>=0.30"], False),
+        ("x", (), True),
+    ],
+)
+def test_a_plugin_of_another_release_is_told(site, own, requires, told):
+    install(site, "vllm", "0.33.0")
+    install(site, "vllm-mychip", own, requires=requires, entry_points=PLATFORM)
+    assert ("release.vllm-mychip" in levels(examine("mychip"))) == told
+
+
 def test_selection_by_the_environment(site, monkeypatch):
     install(site, "vllm")
-    install(site, "vllm-mychip", entry_points=PLATFORM)
+    model = "[vllm.general_plugins]\nmychip_model = vllm_mychip:register_model\n"
+    install(site, "vllm-mychip", entry_points=PLATFORM + model)
     install(site, "vllm-other", entry_points="[vllm.platform_plugins]\nother = o:register\n")
-    assert levels(examine("mychip"))["platforms"] == "warn"
-    monkeypatch.setenv("VLLM_PLUGINS", "other")
+    [several] = [one for one in examine("mychip").findings if one.id == "platforms"]
+    assert several.level.value == "warn"
+    # The platform alone would leave out what its own distribution registers beside it.
+    assert "VLLM_PLUGINS=mychip,mychip_model" in several.fix
+    monkeypatch.setenv("VLLM_PLUGINS", "other, mychip")  # vLLM takes spaces as they are
     found = examine("mychip")
     assert "platforms" not in levels(found)
     assert levels(found)["selection"] == "warn"
-    assert [one.name for one in found.registered if not one.loaded] == ["mychip"]
+    assert levels(found)["platform.mychip"] == "fail"
+    assert [one.name for one in found.registered if not one.loaded] == ["mychip", "mychip_model"]
+
+
+def test_the_cpu_as_target_leaves_every_plugin_out(site, monkeypatch):
+    install(site, "vllm", files=FILES)
+    install(site, "vllm-mychip", entry_points=PLATFORM)
+    assert levels(examine("mychip"))["platform.mychip"] == "ok"
+    monkeypatch.setenv("VLLM_TARGET_DEVICE", "CPU")
+    assert levels(examine("mychip"))["platform.mychip"] == "fail"
+    assert levels(examine("cpu"))["platform.cpu"] == "ok"
+
+
+@pytest.mark.parametrize(
+    ("version", "level"), [("0.33.0", "warn"), ("0.33.0+cu129", "warn"), ("0.33.0+cpu", "ok")]
+)
+def test_an_own_platform_is_in_every_build(site, version, level):
+    install(site, "vllm", version, files=FILES)
+    assert levels(examine("cpu"))["platform.cpu"] == level
 
 
 @pytest.mark.parametrize(
