@@ -91,6 +91,29 @@ def test_unreadable_metadata_of_another_project(fake_site: FakeSite) -> None:
     fake_site.changed()
     assert fake_site.row("good").status is PluginStatus.READY
     assert fake_site.row("cpu").status is PluginStatus.READY
+    assert "nameless" not in plugins.plugin_names()
+
+
+def test_name_and_version_are_those_of_the_metadata(fake_site: FakeSite) -> None:
+    fake_site.add("good")
+    info = fake_site.root / "cuda_morph_good-1.0.dist-info"
+    text = "Metadata-Version: 2.1\r\nname:  Cuda.Morph-Good \r\nVersion: 1.0rc1\r\n\r\nName: no\r\n"
+    (info / "METADATA").write_bytes(text.encode())
+    row = fake_site.row("good")
+    assert (row.dist, row.version) == ("Cuda.Morph-Good", "1.0rc1")
+
+
+def test_a_newer_release_without_plugins_hides_an_older_one(
+    fake_site: FakeSite, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_site.add("good", version="1.0")
+    front = tmp_path_factory.mktemp("front")
+    info = front / "Cuda_Morph.good-2.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: cuda-morph-good\nVersion: 2.0\n")
+    monkeypatch.syspath_prepend(str(front))
+    fake_site.changed()
+    assert "good" not in plugins.plugin_names()
 
 
 def test_unreadable_value_of_an_entry_point(fake_site: FakeSite) -> None:

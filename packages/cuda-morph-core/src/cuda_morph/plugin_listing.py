@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from importlib import metadata
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from cuda_morph.frozen_record import frozen_record
 from cuda_morph.hookspecs import ENTRY_POINT_GROUP
@@ -24,6 +25,9 @@ BUILTIN_PLUGINS = {"cpu": "cuda_morph.builtin.cpu"}
 
 RESERVED_NAMES = frozenset({*BUILTIN_PLUGINS, "cuda"})
 """Names that no other distribution can take; ``cuda`` means PyTorch's own CUDA."""
+
+
+_HEADER = re.compile(r"^(Name|Version):[ \t]*(\S.*?)\s*$", re.MULTILINE | re.IGNORECASE)
 
 
 @frozen_record
@@ -68,8 +72,12 @@ def list_candidates(
     Returns:
         One candidate for each name and distribution. Blocked ones are no rivals of others.
     """
-    found = {(entry.name, entry.value, dist): entry for entry, dist in _entries()}
-    candidates = [_candidate(entry, dist) for (_, _, dist), entry in found.items()]
+    found = {
+        (entry.name, entry.value, plugins.dist): _candidate(entry, plugins)
+        for plugins in _installed()
+        for entry in plugins.entries
+    }
+    candidates = list(found.values())
     listed = {candidate.name for candidate in candidates if candidate.builtin}
     candidates += [
         Candidate(
@@ -86,40 +94,69 @@ def list_candidates(
     return tuple(sorted(rivals, key=lambda candidate: (candidate.name, candidate.dist)))
 
 
-def _entries() -> Iterator[tuple[metadata.EntryPoint, str]]:
-    """Yields the entry points of plugins, each with the name of its distribution.
+class _Plugins(NamedTuple):
+    """The plugins of one distribution."""
 
-    ``metadata.entry_points`` parses those of every installed project, and one that cannot be read
-    hides all. Here each is looked at alone, and parsed when it names our group: half the time.
+    dist: str
+    version: str | None
+    entries: tuple[metadata.EntryPoint, ...]
+
+
+def _installed() -> Iterator[_Plugins]:
+    """Yields what each distribution with plugins says of itself.
+
+    ``metadata.entry_points`` parses the entry points of every installed project, and one that
+    cannot be read hides all. Here each is looked at alone, and parsed when it names our group.
     """
     seen: set[str] = set()
     for dist in metadata.distributions():
         try:
-            if ENTRY_POINT_GROUP not in (dist.read_text("entry_points.txt") or ""):
-                continue
-            name = dist.metadata["Name"]
             # The first distribution of a name on the path hides later ones, as on import.
-            entries = tuple(metadata.distribution(name).entry_points)
+            key = _key(dist)
+            hidden = key in seen
+            seen.add(key)
+            if hidden or not _mentions_group(dist):
+                continue
+            name, version = _name_and_version(dist)
+            entries = tuple(item for item in dist.entry_points if item.group == ENTRY_POINT_GROUP)
         except Exception:  # noqa: BLE001, S112 - whatever is wrong with it, it lists no plugin
             continue
-        if normalised(name) not in seen:
-            seen.add(normalised(name))
-            yield from ((entry, name) for entry in entries if entry.group == ENTRY_POINT_GROUP)
+        yield _Plugins(name, version, entries)
 
 
-def _dist_version(entry: metadata.EntryPoint) -> str | None:
+def _key(dist: metadata.Distribution) -> str:
+    """Returns the name by which Python tells distributions apart, from the folder's name alone."""
+    key = getattr(dist, "_normalized_name", None)  # what metadata.entry_points compares
+    return normalised(key if isinstance(key, str) else dist.metadata["Name"])
+
+
+def _mentions_group(dist: metadata.Distribution) -> bool:
+    """Returns whether the entry points name our group; a hundred projects are asked."""
+    folder = getattr(dist, "_path", None)
+    if not isinstance(folder, Path):  # in an archive, or found by somebody else's finder
+        return ENTRY_POINT_GROUP in (dist.read_text("entry_points.txt") or "")
     try:
-        return entry.dist.version if entry.dist else None
-    except Exception:  # noqa: BLE001 - likewise
-        return None
+        with open(f"{folder}/entry_points.txt", "rb") as file:  # noqa: PTH123 - twice as fast
+            return ENTRY_POINT_GROUP.encode() in file.read()
+    except OSError:
+        return False
 
 
-def _candidate(entry: metadata.EntryPoint, dist: str) -> Candidate:
+def _name_and_version(dist: metadata.Distribution) -> tuple[str, str | None]:
+    """Reads two lines of the metadata; parsing all of it as a mail takes half a millisecond."""
+    head = (dist.read_text("METADATA") or "").partition("\n\n")[0]
+    found = {key.lower(): value for key, value in _HEADER.findall(head)}
+    if "name" in found:
+        return found["name"], found.get("version")
+    return normalised(dist.metadata["Name"]), dist.version  # an error where there is no name
+
+
+def _candidate(entry: metadata.EntryPoint, found: _Plugins) -> Candidate:
     return Candidate(
         name=entry.name,
         entry_point=entry,
-        dist=dist,
-        version=_dist_version(entry),
+        dist=found.dist,
+        version=found.version,
         builtin=BUILTIN_PLUGINS.get(entry.name) == entry.value,
     )
 
