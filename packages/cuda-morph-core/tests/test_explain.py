@@ -35,7 +35,7 @@ def explain(*topics):
 @pytest.mark.parametrize(
     "topic",
     [
-        *(row.name for row in api_table.load()),
+        *api_table.by_name(),
         *RULES,
         *CAPABILITIES,
         *(kind.code for kind in CATALOGUE),

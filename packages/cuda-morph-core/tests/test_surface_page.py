@@ -30,4 +30,4 @@ def test_the_page_is_current() -> None:
 def test_every_row_is_on_the_page() -> None:
     from cuda_morph.api_table import page
 
-    assert page.render().count("\n| `") == len(api_table.load())
+    assert page.render().count("\n| `") == len(api_table.by_name())

@@ -28,7 +28,7 @@ CELLS = [
     ("T1", "sim", "native"),
     ("T3", "sim", "native"),
 ]
-ROWS = [row.name for row in api_table.load()]
+ROWS = list(api_table.by_name())
 
 
 @functools.cache

@@ -76,7 +76,7 @@ def explain_topic(topic: str) -> Explanation | None:
 
 def close_topics(topic: str) -> list[str]:
     """Returns topics that look like the given one, best first."""
-    names = [row.name for row in api_table.load()]
+    names = list(api_table.by_name())
     checks = list(_checks())
     known = [*names, *RULES, *CAPABILITIES, *(kind.code for kind in CATALOGUE), *checks]
     found = difflib.get_close_matches(topic, known, n=3, cutoff=0.7)

@@ -81,6 +81,23 @@ def c_names() -> set[str]:
     return {f"torch._C.{name}" for name in found}
 
 
+def library_names() -> set[str]:
+    """Returns the public names of torch.backends.cuda and torch.backends.cudnn.
+
+    The latter stands in for a module, which it keeps as ``m``, and has its switches as properties.
+    """
+    cuda, cudnn = torch.backends.cuda, torch.backends.cudnn
+    names = {f"torch.backends.cuda.{name}" for name in cuda.__all__}
+    for owner in (cudnn.m, type(cudnn)):
+        hidden = foreign(cudnn.m) | {"torch", "ContextProp", "PropModule"}
+        found = (name for name in vars(owner) if not name.startswith("_") and name not in hidden)
+        names |= {f"torch.backends.cudnn.{name}" for name in found}
+    switches = re.findall(r'name == "(\w+)"', inspect.getsource(cuda.cuBLASModule.__setattr__))
+    names |= {f"torch.backends.cuda.matmul.{name}" for name in switches}
+    cache = (name for name in vars(cuda.cuFFTPlanCache) if not name.startswith("_"))
+    return names | {f"torch.backends.cuda.cufft_plan_cache.{name}" for name in cache}
+
+
 def imported(tree: ast.AST) -> Iterator[str]:
     """Yields ``_cuda_*`` names that a module imports from torch._C."""
     for node in ast.walk(tree):
@@ -88,4 +105,5 @@ def imported(tree: ast.AST) -> Iterator[str]:
             yield from (alias.name for alias in node.names if alias.name.startswith("_cuda_"))
 
 
-json.dump({"public": sorted(public_names()), "c": sorted(c_names())}, sys.stdout)
+found = {"public": public_names(), "c": c_names(), "libraries": library_names()}
+json.dump({kind: sorted(names) for kind, names in found.items()}, sys.stdout)

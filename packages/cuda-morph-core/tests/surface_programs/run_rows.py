@@ -15,6 +15,7 @@ import warnings
 from pathlib import Path
 from types import ModuleType
 
+import rows_backends
 import rows_c
 import rows_devices
 import rows_memory
@@ -29,7 +30,10 @@ from cuda_morph.device.treatments import StubWarning
 from cuda_morph.records import Treatment
 
 BACKEND, VIEW, REPORT = sys.argv[1:]
-CALLS = rows_devices.CALLS | rows_memory.CALLS | rows_parts.CALLS | rows_c.CALLS
+CALLS = (
+    rows_devices.CALLS | rows_memory.CALLS | rows_parts.CALLS | rows_c.CALLS | rows_backends.CALLS
+)
+STUBS = without_effect.STUBS | rows_backends.STUBS
 
 
 def resolve(name):
@@ -52,14 +56,14 @@ def answered(row, world):
     if isinstance(resolve(row.name), ModuleType) and row.name not in CALLS:
         assert sys.modules[row.name] is resolve(row.name)
         return
-    call = CALLS.get(row.name) or twin(row.name, CALLS) or without_effect.STUBS.get(row.name)
+    call = CALLS.get(row.name) or twin(row.name, CALLS) or STUBS.get(row.name)
     assert call is not None, "no call exercises this row"
-    call(world) if row.name not in without_effect.STUBS else call()
+    call(world) if row.name not in STUBS else call()
 
 
 def announced(row, world):
     """A stub warns at its first call of an activation, and at no other."""
-    call = without_effect.STUBS.get(row.name) or twin(row.name, without_effect.STUBS)
+    call = STUBS.get(row.name) or twin(row.name, STUBS)
     assert call is not None, "no call exercises this row"
     for expected in (1, 0):
         with warnings.catch_warnings(record=True) as caught:
@@ -103,7 +107,7 @@ def main():
         # The one module of torch.cuda that programs import themselves, here while active.
         importlib.import_module("torch.cuda.comm")
         check_sum(BACKEND)
-    for row in api_table.load():
+    for row in api_table.by_name().values():
         # Each row in an activation of its own: a stub's notice is due once per activation.
         with cuda_morph.activate(BACKEND, view=VIEW) as activation:
             world = World(activation.tier, VIEW, BACKEND, activation)

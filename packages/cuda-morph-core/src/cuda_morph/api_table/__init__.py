@@ -1,6 +1,7 @@
 """The one table of CUDA names: what each of them does while cuda-morph is active.
 
-Runtime, ``explain``, the docs and the tests all read ``cuda_api.json`` through this module.
+Runtime, ``explain``, the docs and the tests all read ``cuda_api.json`` through this module, and
+``cuda_backends.json``, which has the switches of NVIDIA's libraries.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import NamedTuple
 from cuda_morph.records import Treatment
 
 _DATA = Path(__file__).with_name("cuda_api.json")
+_LIBRARIES = Path(__file__).with_name("cuda_backends.json")
 
 
 class ApiRow(NamedTuple):
@@ -32,9 +34,19 @@ class ApiRow(NamedTuple):
 
 @lru_cache(maxsize=1)
 def load() -> tuple[ApiRow, ...]:
-    """Returns all rows, sorted by name."""
+    """Returns the rows of ``torch.cuda`` and of its functions in ``torch._C``, sorted by name."""
+    return _read(_DATA)
+
+
+@lru_cache(maxsize=1)
+def library_rows() -> tuple[ApiRow, ...]:
+    """Returns the rows of ``torch.backends.cuda`` and ``torch.backends.cudnn``, sorted by name."""
+    return _read(_LIBRARIES)
+
+
+def _read(file: Path) -> tuple[ApiRow, ...]:
     treatments = {treatment.value: treatment for treatment in Treatment}
-    rows = json.loads(_DATA.read_text(encoding="utf-8"))["rows"]
+    rows = json.loads(file.read_text(encoding="utf-8"))["rows"]
     for row in rows:
         row["treatment"] = treatments[row["treatment"]]
     return tuple(ApiRow(**row) for row in rows)
@@ -42,11 +54,11 @@ def load() -> tuple[ApiRow, ...]:
 
 @lru_cache(maxsize=1)
 def by_name() -> dict[str, ApiRow]:
-    """Returns the rows by qualified name."""
-    return {row.name: row for row in load()}
+    """Returns all rows by qualified name."""
+    return {row.name: row for row in (*load(), *library_rows())}
 
 
 @lru_cache(maxsize=8)
 def rows_answered_by(how: str) -> tuple[ApiRow, ...]:
-    """Returns the rows with that `ApiRow.how`."""
+    """Returns the rows of `load` with that `ApiRow.how`."""
     return tuple(row for row in load() if row.how == how)

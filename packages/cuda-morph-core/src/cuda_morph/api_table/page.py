@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _HEAD = """\
 # The CUDA surface
 
-<!-- Written by `python -m cuda_morph.api_table.page` from cuda_api.json; a test compares. -->
+<!-- Written by `python -m cuda_morph.api_table.page` from its JSON files; a test compares. -->
 
 What each CUDA name does while cuda-morph is active. The same table drives the runtime. A test
 compares it with the names of the installed PyTorch ({torch}), and another calls every row on the
@@ -60,7 +60,7 @@ _TITLES = {"torch._C": "Functions of `torch._C`"}
 
 def render() -> str:
     """Returns the page as Markdown."""
-    rows = api_table.load()
+    rows = (*api_table.load(), *api_table.library_rows())
     counts = Counter(row.treatment.value for row in rows)
     summary = ", ".join(f"{number} {name}" for name, number in sorted(counts.items()))
     head = _HEAD.format(torch="2.13", counts=f"{len(rows)} names: {summary}.")

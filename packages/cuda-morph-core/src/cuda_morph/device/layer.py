@@ -10,7 +10,7 @@ import torch  # noqa: TID253 - loaded at activation only, when torch already is
 import torch.cuda.amp  # noqa: TID253
 
 from cuda_morph import api_table
-from cuda_morph.device import c_functions, legacy_types, on_demand, treatments
+from cuda_morph.device import c_functions, legacy_types, library_settings, on_demand, treatments
 from cuda_morph.device.answers import answers
 from cuda_morph.device.treatments import refusal
 from cuda_morph.frozen_record import frozen_record
@@ -55,6 +55,7 @@ def apply(context: LayerContext) -> tuple[ApiRow, ...]:
     taken = _adapter_names(context)
     originals = _refuse_names(context, taken)
     _refuse_cuda_source(context)
+    library_settings.apply(context.journal, notices)
     on_demand.apply(context.journal, context.runtime)
     legacy_types.apply(context.journal)
     _run_queued_calls()

@@ -75,9 +75,9 @@ def _fingerprint() -> str:
     """Changes with every change of the scanner, so that old results are not taken for its own."""
     digest = hashlib.sha256()
     here = Path(__file__).parent
-    for file in sorted([*here.glob("*.py"), *here.glob("*.json")]):
+    names = (here.parent / "api_table").glob("*.json")
+    for file in sorted([*here.glob("*.py"), *here.glob("*.json"), *names]):
         digest.update(file.read_bytes())
-    digest.update((here.parent / "api_table" / "cuda_api.json").read_bytes())
     return digest.hexdigest()
 
 

@@ -29,7 +29,7 @@ _DROPPED = "torch.distributed.distributed_c10d."
 
 @lru_cache(maxsize=1)
 def _known() -> frozenset[str]:
-    return frozenset(row.name for row in api_table.load()) | {"torch.cuda", "torch.cuda.amp"}
+    return frozenset(api_table.by_name()) | {"torch.cuda", "torch.cuda.amp"}
 
 
 def classify(name: str) -> tuple[str, str] | None:
