@@ -223,5 +223,5 @@ STUBS = {
     f"{_CUDA}.cufft_plan_cache.max_size": limit_plans,
     f"{_CUDA}.cublas_workspace_size": workspace(cuda.cublas_workspace_size),
     f"{_CUDA}.cublaslt_workspace_size": workspace(cuda.cublaslt_workspace_size),
-    f"{_CUDA}.blas_workspace_size": lambda: workspace(cuda.blas_workspace_size)(),
+    f"{_CUDA}.blas_workspace_size": workspace(cuda.blas_workspace_size),
 }
