@@ -75,7 +75,7 @@ def dropout_is_not_seeded(hooks: Hooks) -> None:
     _forward(hooks, call)
 
 
-@in_records("CM-ATTN-018")
+@in_records("CM-ATTN-018", "CM-ATTN-027")  # a model with grouped heads shows it too
 def key_heads_are_dealt_out(hooks: Hooks) -> None:
     """Query head h uses key head h modulo the number of key heads."""
 
