@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from cuda_morph.interception import class_layout, device_functions
+from cuda_morph.interception import constructors, device_functions
 from cuda_morph.interception.constructors import original_constructor, replace_constructor
 from cuda_morph.interception.device_arguments import DeviceNames, WrappedFunction
 from cuda_morph.patching import Journal
@@ -178,25 +178,25 @@ def test_wrapped_functions_keep_the_callers_keywords() -> None:
 
 
 def test_the_layout_of_classes_is_known_here() -> None:
-    assert class_layout.mismatch(torch.device, torch.Generator, torch.Stream) == ""
+    assert constructors.mismatch(torch.device, torch.Generator, torch.Stream) == ""
 
 
 def test_another_layout_is_an_obstacle(monkeypatch: pytest.MonkeyPatch) -> None:
-    fields = list(class_layout.TypeObject._fields_)
+    fields = list(constructors.TypeObject._fields_)
     shifted = type(
-        "Shifted", (class_layout.ctypes.Structure,), {"_fields_": fields[:6] + fields[7:]}
+        "Shifted", (constructors.ctypes.Structure,), {"_fields_": fields[:6] + fields[7:]}
     )
-    monkeypatch.setattr(class_layout, "TypeObject", shifted)
-    assert "layout" in class_layout.mismatch(torch.device)
+    monkeypatch.setattr(constructors, "TypeObject", shifted)
+    assert "layout" in constructors.mismatch(torch.device)
 
 
 def test_another_interpreter_is_an_obstacle(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(class_layout.sys.implementation, "name", "pypy")
-    assert "CPython" in class_layout.mismatch(torch.device)
+    monkeypatch.setattr(constructors.sys.implementation, "name", "pypy")
+    assert "CPython" in constructors.mismatch(torch.device)
 
 
 def test_constructors_are_replaced_and_put_back() -> None:
-    pointer = class_layout.type_object(torch.Generator).tp_new
+    pointer = constructors.type_object(torch.Generator).tp_new
     entry = vars(torch.Generator)["__new__"]
     original = original_constructor(torch.Generator)
     seen = []
@@ -215,7 +215,7 @@ def test_constructors_are_replaced_and_put_back() -> None:
     finally:
         journal.rollback()
     assert seen == [(("cpu",), {}), ((), {"device": "cpu"}), ((1.5,), {})]
-    assert class_layout.type_object(torch.Generator).tp_new == pointer
+    assert constructors.type_object(torch.Generator).tp_new == pointer
     assert vars(torch.Generator)["__new__"] is entry
     assert torch.Generator("cpu").device.type == "cpu"
 
@@ -224,7 +224,7 @@ def test_subclasses_follow_the_replaced_constructor_and_return() -> None:
     class Storage(torch.UntypedStorage):
         pass
 
-    pointer = class_layout.type_object(Storage).tp_new
+    pointer = constructors.type_object(Storage).tp_new
     original = original_constructor(torch._C.StorageBase)
     journal = Journal()
     replace_constructor(
@@ -236,5 +236,5 @@ def test_subclasses_follow_the_replaced_constructor_and_return() -> None:
         assert len(torch.UntypedStorage(3)) == 7
     finally:
         journal.rollback()
-    assert class_layout.type_object(Storage).tp_new == pointer
+    assert constructors.type_object(Storage).tp_new == pointer
     assert len(Storage(3)) == len(torch.UntypedStorage(3)) == 3

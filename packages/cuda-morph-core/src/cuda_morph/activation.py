@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from cuda_morph.device.answers import Answer
     from cuda_morph.device.layer import LayerContext
     from cuda_morph.device.protocol import DeviceRuntime
-    from cuda_morph.interception.tier import Target
+    from cuda_morph.interception import Target
     from cuda_morph.records import DeviceMapping
     from cuda_morph.trace.recorder import Recorder
     from cuda_morph.usage import UsageCounter
@@ -316,7 +316,7 @@ def _runtime(selection: Selection, mapping: DeviceMapping, journal: Journal) -> 
 def _target(mapping: DeviceMapping, policy: ViewPolicy) -> Target:
     import torch
 
-    from cuda_morph.interception.tier import Target
+    from cuda_morph.interception import Target
     from cuda_morph.torch_facts import DEVICE_TYPE_IDS, PRIVATE_USE_ONE
 
     type_id = DEVICE_TYPE_IDS.get(mapping.target, PRIVATE_USE_ONE)
@@ -406,7 +406,7 @@ def _import_torch_parts() -> None:
     for name in (
         "device.layer",
         "interception.choice",
-        "interception.tier",
+        "interception",
         "bridges",
         "ecosystem",
     ):

@@ -10,8 +10,9 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from importlib.machinery import ModuleSpec
+    from importlib.metadata import Distribution
     from types import ModuleType
 
 
@@ -84,3 +85,38 @@ class _ModuleFinder:
 
         with contextlib.suppress(AttributeError):  # a loader with fixed attributes
             loader.exec_module = exec_module
+
+
+class FinderOnDemand:
+    """Stands on ``sys.meta_path`` for a finder that is made when one of its names is asked for.
+
+    Args:
+        names: The import name and the spellings of its distribution.
+        make: Called once, with this object, and returns the finder.
+    """
+
+    def __init__(self, names: tuple[str, ...], make: Callable[[object], Any]) -> None:
+        self._names = names
+        self._make = make
+        self.made: Any = None
+
+    def _finder(self) -> Any:
+        if self.made is None:
+            self.made = self._make(self)
+        return self.made
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Passes on what is asked about its import name."""
+        if name not in self._names:
+            return None
+        spec: ModuleSpec | None = self._finder().find_spec(name, path, target)
+        return spec
+
+    def find_distributions(self, context: Any = None) -> Iterable[Distribution]:
+        """Passes on what is asked about its distribution, or about all."""
+        if getattr(context, "name", None) not in (None, *self._names):
+            return ()
+        found: Iterable[Distribution] = self._finder().find_distributions(context)
+        return found

@@ -50,7 +50,7 @@ def identity(value: object) -> object:
 
 
 def constructor(owner: type) -> int:
-    from cuda_morph.interception.class_layout import type_object
+    from cuda_morph.interception.constructors import type_object
 
     return type_object(owner).tp_new
 

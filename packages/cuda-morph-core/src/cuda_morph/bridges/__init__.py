@@ -22,7 +22,7 @@ from cuda_morph.torch_facts import PRIVATE_USE_ONE
 
 if TYPE_CHECKING:
     from cuda_morph.device.layer import LayerContext
-    from cuda_morph.interception.tier import Target
+    from cuda_morph.interception import Target
     from cuda_morph.patching import Journal
 
 

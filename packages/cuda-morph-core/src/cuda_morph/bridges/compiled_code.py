@@ -25,7 +25,7 @@ from cuda_morph.import_watch import after_import
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from cuda_morph.interception.tier import Target
+    from cuda_morph.interception import Target
     from cuda_morph.patching import Journal
 
 _DYNAMO = "torch._dynamo.variables.tensor"

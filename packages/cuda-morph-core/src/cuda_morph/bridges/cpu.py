@@ -8,7 +8,7 @@ import torch  # noqa: TID253 - loaded at activation only, when torch already is
 from torch._subclasses.functional_tensor import FunctionalTensor  # noqa: TID253
 
 if TYPE_CHECKING:
-    from cuda_morph.interception.tier import Target
+    from cuda_morph.interception import Target
     from cuda_morph.patching import Journal
 
 

@@ -16,7 +16,7 @@ import torch  # noqa: TID253 - loaded at activation only, when torch already is
 if TYPE_CHECKING:
     from cuda_morph.device.layer import LayerContext
     from cuda_morph.device.protocol import DeviceRuntime
-    from cuda_morph.interception.tier import Target
+    from cuda_morph.interception import Target
 
 _LIKE_CUDA = (
     "Event",

@@ -11,11 +11,13 @@ Which backend that is depends on the device type alone: two vendors call theirs 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from datetime import timedelta
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import torch.distributed  # noqa: TID253 - loaded at activation only, when torch already is
 
-from cuda_morph.errors import BackendUnavailableError
+from cuda_morph.errors import BackendUnavailableError, RefusedError
 from cuda_morph.plugins import collect
 from cuda_morph.views import package_of
 
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from cuda_morph.device.layer import LayerContext
-    from cuda_morph.interception.tier import Target
+    from cuda_morph.interception import Target
     from cuda_morph.patching import Journal
     from cuda_morph.records import CollectiveBackend
     from cuda_morph.views import ViewPolicy
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 NCCL = "nccl"
 LACKS_AVERAGE = "-avg"
 """How `CollectiveBackend.ops` says that a library has no average."""
+_TIMEOUT = timedelta(minutes=10)
 
 
 def apply(context: LayerContext, target: Target) -> None:
@@ -163,8 +166,6 @@ def _supply_nccl(journal: Journal, policy: ViewPolicy, *, offered: bool) -> None
     if offered:
         journal.redirect_function(c10d.is_nccl_available, lambda: _reader_sees_cuda(policy))
     if not hasattr(c10d, "ProcessGroupNCCL"):
-        from cuda_morph.bridges.nccl_options import ProcessGroupNCCL
-
         for module in (c10d, torch.distributed):
             journal.update_mapping(vars(module), {"ProcessGroupNCCL": ProcessGroupNCCL})
 
@@ -180,3 +181,43 @@ def _name_meshes(journal: Journal, device_type: str) -> None:
         original(self, kind, *args, **kwargs)
 
     original = journal.redirect_function(DeviceMesh.__init__, initialize)
+
+
+class ProcessGroupNCCL:
+    """Stands for NCCL's process group where PyTorch was built without it.
+
+    No process group is an instance of it. Its options can be filled and given to
+    ``init_process_group`` and ``new_group``; an accelerator's backend takes what it understands.
+    """
+
+    class Options:
+        """NCCL's options.
+
+        Args:
+            is_high_priority_stream: Whether collectives run on a stream of high priority.
+        """
+
+        def __init__(self, is_high_priority_stream: bool = False) -> None:
+            self.is_high_priority_stream = is_high_priority_stream
+            self.config = SimpleNamespace()
+            self.split_from = None
+            self.split_color = 0
+            self.global_ranks_in_group: list[int] = []
+            self.group_name = ""
+            self._timeout = _TIMEOUT
+
+        @property
+        def backend(self) -> str:
+            """The name that the options are for."""
+            return "nccl"
+
+    def __init__(self, *_args: Any, **_kwargs: Any) -> NoReturn:
+        """Refuses: a process group of NCCL itself needs NVIDIA's library.
+
+        Raises:
+            RefusedError: Always.
+        """
+        raise RefusedError(
+            "ProcessGroupNCCL cannot be constructed: it is NVIDIA's library itself.",
+            hint="Use torch.distributed.init_process_group or new_group with backend='nccl'.",
+        )

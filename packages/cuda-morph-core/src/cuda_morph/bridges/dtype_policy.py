@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from cuda_morph.device.layer import LayerContext
-    from cuda_morph.interception.tier import Target
+    from cuda_morph.interception import Target
 
 REFUSE = "refuse"
 _OPERATORS = ("empty.memory_format", "empty_strided")

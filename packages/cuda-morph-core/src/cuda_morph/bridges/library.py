@@ -18,7 +18,7 @@ from torch._library import custom_ops  # noqa: TID253
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from cuda_morph.interception.tier import Target
+    from cuda_morph.interception import Target
     from cuda_morph.patching import Journal
 
 _CUDA = "CUDA"

@@ -21,7 +21,7 @@ from cuda_morph.torch_facts import PRIVATE_USE_ONE
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from cuda_morph.interception.tier import Target
+    from cuda_morph.interception import Target
     from cuda_morph.patching import Journal
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from cuda_morph.device.layer import LayerContext
-    from cuda_morph.interception.tier import Target
+    from cuda_morph.interception import Target
 
 _PRIORITY = 5
 """Before PyTorch's entry for CUDA, which has 20."""

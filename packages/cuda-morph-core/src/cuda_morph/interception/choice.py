@@ -12,7 +12,7 @@ from cuda_morph.frozen_record import frozen_record
 from cuda_morph.patching import Journal
 
 if TYPE_CHECKING:
-    from cuda_morph.interception.tier import Target, Tier
+    from cuda_morph.interception import Target, Tier
 
 TIERS = {
     "T0": "cuda_morph.interception.native_tier:NativeTier",

@@ -9,7 +9,7 @@ import torch  # noqa: TID253 - loaded at activation only, when torch already is
 from cuda_morph.errors import TierError
 
 if TYPE_CHECKING:
-    from cuda_morph.interception.tier import Target
+    from cuda_morph.interception import Target
     from cuda_morph.patching import Journal
 
 

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import torch  # noqa: TID253 - loaded at activation only, when torch already is
 
 from cuda_morph.errors import TierError
-from cuda_morph.interception import class_layout, constructors, device_table
+from cuda_morph.interception import constructors, device_table
 from cuda_morph.interception.tensor_attributes import cuda_method, is_cuda_property
 from cuda_morph.torch_facts import SPARE_TABLE_ENTRY
 
 if TYPE_CHECKING:
-    from cuda_morph.interception.tier import Target
+    from cuda_morph.interception import Target
     from cuda_morph.patching import Journal
 
 
@@ -52,7 +52,7 @@ class TableTier:
     def limits(self, target: Target) -> tuple[str, ...]:
         """See `Tier.limits`."""
         limits = []
-        if class_layout.mismatch(torch.Event):
+        if constructors.mismatch(torch.Event):
             limits.append("torch.cuda.Event takes its options by keyword only.")
         if target.device_type == "cpu":
             limits.append(
@@ -68,7 +68,7 @@ class TableTier:
 
 def _take_positional_options(journal: Journal) -> None:
     """Lets ``torch.Event`` be built as CUDA's: ``Event(enable_timing, blocking, interprocess)``."""
-    if class_layout.mismatch(torch.Event):
+    if constructors.mismatch(torch.Event):
         return
     original = constructors.original_constructor(torch.Event)
 

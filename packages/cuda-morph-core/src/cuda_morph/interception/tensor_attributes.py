@@ -10,7 +10,7 @@ import torch  # noqa: TID253 - loaded at activation only, when torch already is
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from cuda_morph.interception.tier import Target
+    from cuda_morph.interception import Target
 
 
 def cuda_method(target: Target) -> Callable[..., Any]:

@@ -13,15 +13,18 @@ from typing import TYPE_CHECKING, Any
 import torch  # noqa: TID253 - loaded at activation only, when torch already is
 
 from cuda_morph.interception import device_classes, device_functions
-from cuda_morph.interception.class_layout import mismatch
-from cuda_morph.interception.constructors import original_constructor, replace_constructor
+from cuda_morph.interception.constructors import (
+    mismatch,
+    original_constructor,
+    replace_constructor,
+)
 from cuda_morph.interception.device_arguments import DeviceNames, WrappedFunction, wrap_method
 from cuda_morph.interception.tensor_attributes import cuda_method, is_cuda_property
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from cuda_morph.interception.tier import Target
+    from cuda_morph.interception import Target
     from cuda_morph.patching import Journal
 
 _CONSTRUCTORS = {

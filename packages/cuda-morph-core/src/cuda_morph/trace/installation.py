@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import types
     from collections.abc import Callable
 
-    from cuda_morph.interception.tier import Target
+    from cuda_morph.interception import Target
     from cuda_morph.patching import Journal
 
 TENSOR_CUDA = "torch.Tensor.cuda"

@@ -20,7 +20,7 @@ from cuda_morph.trace.function_copy import function_copy
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from cuda_morph.interception.tier import Target
+    from cuda_morph.interception import Target
     from cuda_morph.patching import Journal
     from cuda_morph.trace.recorder import Recorder
 

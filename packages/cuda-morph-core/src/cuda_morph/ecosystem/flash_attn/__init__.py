@@ -22,43 +22,30 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from types import ModuleType
 
-    from cuda_morph.patching import Journal
-
 VERSION = "2.8.4+cuda.morph"
 """The public interface is that of 2.8.4; the local part tells it from the real package."""
 NAME = "flash_attn"
 _FOLDER = Path(__file__).parent / "package"
 
 
-def offer_stand_in(journal: Journal) -> None:
-    """Lets ``import flash_attn`` find the stand-in until the journal is rolled back."""
-    finder = StandInFinder()
-    sys.meta_path.insert(0, finder)
-
-    def undo() -> None:
-        sys.meta_path.remove(finder)
-        _forget_stand_in()
-
-    journal.on_rollback(undo)
-
-
-def _forget_stand_in() -> None:
-    """Takes the stand-in's modules out of the table, so that a later import starts anew."""
-    package = sys.modules.get(NAME)
-    if package is None or not StandInFinder.made(package):
-        return
-    for name in [*sys.modules]:
-        if name == NAME or name.startswith(f"{NAME}."):
-            del sys.modules[name]
-
-
 class StandInFinder(DistributionFinder):
-    """Finds the package where the other finders find none, or only a namespace."""
+    """Finds the package where the other finders find none, or only a namespace.
 
-    @staticmethod
-    def made(module: ModuleType) -> bool:
-        """Returns whether a module is the stand-in."""
-        return getattr(module, "__file__", None) == str(_FOLDER / "__init__.py")
+    Args:
+        place: What is on ``sys.meta_path`` for it, which is no other finder.
+    """
+
+    def __init__(self, place: object) -> None:
+        self._place = place
+
+    def forget(self) -> None:
+        """Takes the stand-in's modules out of the table, so that a later import starts anew."""
+        package = sys.modules.get(NAME)
+        if getattr(package, "__file__", None) != str(_FOLDER / "__init__.py"):
+            return
+        for name in [*sys.modules]:
+            if name == NAME or name.startswith(f"{NAME}."):
+                del sys.modules[name]
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
@@ -84,7 +71,7 @@ class StandInFinder(DistributionFinder):
     ) -> ModuleSpec | None:
         for finder in [*sys.meta_path]:
             find = getattr(finder, "find_spec", None)
-            spec: Any = None if finder is self or not find else find(name, path, target)
+            spec: Any = None if finder is self._place or not find else find(name, path, target)
             if isinstance(spec, ModuleSpec):
                 return spec
         return None
@@ -106,7 +93,7 @@ class StandInFinder(DistributionFinder):
         context = DistributionFinder.Context(name=NAME)
         for finder in [*sys.meta_path]:
             find = getattr(finder, "find_distributions", None)
-            if finder is not self and find is not None and any(True for _ in find(context)):
+            if finder is not self._place and find is not None and any(True for _ in find(context)):
                 return True
         return False
 
