@@ -34,6 +34,27 @@ def test_compressed_sparse(sim, layout):
     assert torch.equal(host.to_sparse(layout=layout).to("sim").cpu().to_dense(), host)
 
 
+def test_gradients_of_a_sparse_product_that_keeps_extremes(python):
+    """The kernel remembers where the extremes were only if it sees that a gradient is wanted."""
+    program = """
+import torch
+from cuda_morph_sim.loader import load
+load()
+def gradients(device, reduce, needs):
+    torch.manual_seed(0)
+    rows = torch.randn(4, 5).relu().to_sparse_csr().to(device).requires_grad_(needs[0])
+    columns = torch.randn(5, 3).to(device).requires_grad_(needs[1])
+    torch.sparse.mm(rows, columns, reduce).sum().backward()
+    found = [one.grad for one in (rows, columns) if one.requires_grad]
+    return [one.to_dense().cpu() for one in found]
+for reduce in ("amax", "amin", "mean"):
+    for needs in ((True, True), (True, False), (False, True)):
+        host, there = (gradients(device, reduce, needs) for device in ("cpu", "sim"))
+        assert all(map(torch.equal, host, there)), (reduce, needs)
+"""
+    python(program)
+
+
 @pytest.mark.parametrize("layout", [torch.strided, torch.jagged])
 def test_nested_tensors(sim, layout):
     parts = [torch.ones(2, 3), torch.ones(4, 3)]

@@ -72,7 +72,7 @@ at::Tensor CallFrame::argument(const at::Tensor& tensor, size_t position) {
   }
   if (is_on_device(tensor)) {
     meet_device(tensor, position);
-    return host_alias(tensor, aliases_, plan_.any_device);
+    return host_alias(tensor, aliases_, lasting());
   }
   if (tensor.is_cpu()) {
     meet_host(tensor, position);
@@ -85,7 +85,7 @@ void CallFrame::argument(c10::IValue& slot, size_t position) {
     const auto& tensor = slot.toTensor();
     if (is_on_device(tensor)) [[likely]] {
       meet_device(tensor, position);
-      slot = host_alias(std::move(slot).toTensor(), aliases_, plan_.any_device);
+      slot = host_alias(std::move(slot).toTensor(), aliases_, lasting());
     } else if (tensor.defined() && tensor.is_cpu()) {
       meet_host(tensor, position);
     }
@@ -153,6 +153,13 @@ void CallFrame::to_host(torch::jit::Stack& stack) {
     argument(stack[base + i], i);
   }
   check_devices();
+  if (plan_.asks_for_gradients) [[unlikely]] {
+    for (const auto& alias : aliases_) {
+      if (alias.device_tensor.requires_grad()) {
+        alias.host_tensor.set_requires_grad(true);
+      }
+    }
+  }
   if (plan_.generator >= 0) {
     auto& slot = stack[base + plan_.generator];
     // Without a device tensor it is our generator that brought the call here.

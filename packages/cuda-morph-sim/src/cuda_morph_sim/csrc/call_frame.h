@@ -24,6 +24,10 @@ class CallFrame {
   }
 
  private:
+  // Only a full-fledged alias can say that it wants a gradient.
+  bool lasting() const noexcept {
+    return plan_.any_device || plan_.asks_for_gradients;
+  }
   at::Tensor argument(const at::Tensor& tensor, size_t position);
   void argument(c10::IValue& slot, size_t position);
   void list_argument(c10::IValue& slot, size_t position);

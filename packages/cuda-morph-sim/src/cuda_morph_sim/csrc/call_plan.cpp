@@ -56,6 +56,8 @@ CallPlan::CallPlan(const c10::OperatorHandle& op)
       }
     }
   }
+  // Without gradients it leaves out the positions of the extremes, which its backward pass reads.
+  asks_for_gradients = name == "aten::_sparse_mm_reduce_impl";
   if (name == "aten::_pack_padded_sequence") {
     host_results = 0b10; // the batch sizes drive a loop on the host
   }

@@ -25,6 +25,9 @@ struct CallPlan {
   bool any_device = false;
   // Argument 0 is indexed by the others, which has an error message of its own.
   bool indexes = false;
+  // The kernel computes more where a gradient will be wanted, and asks its arguments: aliases must
+  // answer as the device's tensors do.
+  bool asks_for_gradients = false;
   // Bit i set: result i stays on the host, as on CUDA.
   uint8_t host_results = 0;
 };

@@ -128,6 +128,9 @@ at::Tensor make_host_alias(const at::Tensor& device_tensor) {
 }
 
 at::Tensor make_lasting_host_alias(const at::Tensor& device_tensor) {
+  if (has_other_layout(*device_tensor.unsafeGetTensorImpl())) [[unlikely]] {
+    return layout_host_alias(device_tensor); // which has nothing of one call only
+  }
   const auto& source = *device_tensor.unsafeGetTensorImpl();
   auto impl = c10::make_intrusive<TensorImpl>(
       host_storage(device_tensor), DispatchKeySet(DispatchKey::CPU), source.dtype());
