@@ -31,6 +31,8 @@ LAYERS = (
         "import_watch",
         "adapter",
         "atomic_file",
+        "json_input",
+        "worker_process",
         "report_page",
     },
     # The contract with plugins, the table of CUDA names, and whose world is seen.

@@ -96,7 +96,7 @@ def test_an_accelerator_that_is_not_there(fake_site):
 
 
 def test_unknown_names():
-    for name in ("no-such", "no-such:cpu", ":", ""):
+    for name in ("no-such", "no-such:cpu", ":", "", "sim:", "sim:no-such"):
         with pytest.raises(UnknownBackendError):
             advise(name)
 

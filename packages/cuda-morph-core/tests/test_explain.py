@@ -65,6 +65,16 @@ def test_check_of_the_conformance_suite():
     assert "fix" in out
 
 
+@pytest.mark.parametrize(
+    ("topic", "shown"),
+    [("", "''"), ("a\nb\x1b[31m", r"'a\nb\x1b[31m'"), ("x" * 9999, f"{'x' * 96} ...")],
+)
+def test_odd_topics_are_said_in_one_line_without_orders_to_the_terminal(topic, shown):
+    code, out = explain(topic)
+    assert code == 1
+    assert out.startswith(f"{shown}: nothing is known")
+
+
 def test_unknown_topics_are_said_and_known_ones_shown():
     done = subprocess.run(
         [sys.executable, "-m", "cuda_morph", "explain", "cuda.syncronize", "CM204", "CM-XXX-999"],

@@ -173,6 +173,22 @@ def test_files_that_are_no_declaration(text, tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_what_has_no_end_is_not_read(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with (tmp_path / "huge.json").open("wb") as stream:
+        stream.truncate(1 << 40)
+    for path, words in (
+        (tmp_path / "pipe", "no file"),
+        (tmp_path / "huge.json", "bytes"),
+        (tmp_path, "a folder"),
+        ("/dev/zero", "no file"),
+    ):
+        with pytest.raises(SettingError, match=words) as caught:
+            scaffold("my_op", "--spec", path, "--into", tmp_path / "op")
+        assert "scaffold OPNAME" in caught.value.hint
+    assert not (tmp_path / "op").exists()
+
+
 def test_words_of_the_command_line(tmp_path):
     into = ("--into", tmp_path / "op")
     path = tmp_path / "spec.json"

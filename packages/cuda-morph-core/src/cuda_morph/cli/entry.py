@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 ERROR = 2
 _INTERRUPTED = 130
+_CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), 127) if code not in {9, 10}}
+"""Names of files, and words of a user, may hold orders to the terminal: they are shown instead."""
 
 
 def main(arguments: Sequence[str] | None = None, path: Sequence[str] | None = None) -> int:
@@ -63,7 +65,7 @@ def _invoke(cli: Any, arguments: Sequence[str] | None) -> Any:
         error.show()
         return error.exit_code
     except MorphError as error:
-        sys.stderr.write(f"cuda-morph: {error}\n")
+        sys.stderr.write(f"cuda-morph: {error}\n".translate(_CONTROLS))
         return ERROR
     except click.Abort:
         sys.stderr.write("\n")

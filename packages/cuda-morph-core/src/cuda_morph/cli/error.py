@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import textwrap
 from typing import TYPE_CHECKING
 
 import click
@@ -14,9 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from cuda_morph.error_lookup import ErrorTable, Match
-
-_WIDTH = 100
-"""Longest heading, in characters; a line of a log can be longer."""
 
 
 @click.command(context_settings={"ignore_unknown_options": True})  # codes may be negative
@@ -90,7 +86,7 @@ def _as_dict(query: str, matches: tuple[Match, ...]) -> dict[str, object]:
 def _write(query: str, matches: tuple[Match, ...]) -> None:
     if not matches:
         return
-    shown = textwrap.shorten(query, _WIDTH, placeholder=" ...")
+    shown = output.one_line(" ".join(query.split()))
     several = f"  ({len(matches)} meanings)" if len(matches) > 1 else ""
     click.secho(f"{shown}{several}", bold=True)
     for match in matches:
@@ -109,7 +105,7 @@ def _write(query: str, matches: tuple[Match, ...]) -> None:
 def _write_unknown(table: ErrorTable, unknown: list[str], backend: str | None) -> None:
     for query in unknown:
         where = f"plugin {backend!r}" if backend else "any installed plugin"
-        click.echo(f"{query}: unknown; no entry of {where} has it.", err=True)
+        click.echo(f"{output.one_line(query)}: unknown; no entry of {where} has it.", err=True)
         close = table.close_names(query)
         if close:
             click.echo(f"  next step: did you mean {', '.join(close)}?", err=True)

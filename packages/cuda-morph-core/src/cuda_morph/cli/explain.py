@@ -43,7 +43,7 @@ def explain(topics: tuple[str, ...], output_format: str) -> int:
                 _write(answer)
     unknown = [topic for topic, answer in answers.items() if answer is None]
     for topic in unknown:
-        click.echo(f"{topic}: nothing is known under this name.", err=True)
+        click.echo(f"{output.one_line(topic)}: nothing is known under this name.", err=True)
         close = close_topics(topic)
         if close:
             click.echo(f"  next step: did you mean {', '.join(close)}?", err=True)

@@ -23,6 +23,15 @@ format_option = click.option(
 """The ``--format`` option of every command that reports something."""
 
 
+_WIDEST = 100
+
+
+def one_line(text: str) -> str:
+    """Returns what a user gave in a form for a message: short, and no orders to the terminal."""
+    shown = text if text.isprintable() and text.strip() else ascii(text)
+    return shown if len(shown) <= _WIDEST else f"{shown[: _WIDEST - 4]} ..."
+
+
 def write_json(value: Any) -> None:
     """Writes one JSON document to standard output."""
     click.echo(json.dumps(value, indent=2, sort_keys=False))

@@ -120,9 +120,9 @@ def advise(backend: str | None = None, *, full: bool = False, seconds: float = S
 
 
 def _plugin(backend: str) -> str:
-    simulator, _, subject = backend.partition(":")
+    simulator, colon, subject = backend.partition(":")
     get_plugin(simulator)
-    return simulation.check(simulator, subject).name if subject else simulator
+    return simulation.check(simulator, subject).name if colon else simulator
 
 
 def _registered(answer: Mapping[str, Any]) -> list[Compiler]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from cuda_morph.errors import SettingError
 from cuda_morph.frozen_record import frozen_record
+from cuda_morph.json_input import read_object
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,7 +22,7 @@ _SHOWN = (
     *("load_in_4bit", "load_in_8bit", "bnb_4bit_quant_type", "quant_algo", "kv_cache_quant_algo"),
 )
 _LISTS = ("modules_to_not_convert", "ignore", "exclude_modules", "ignored_layers")
-_LARGEST = 64 * 1024 * 1024
+_HINT = "Give the folder of a model, or its config.json."
 _MODELOPT_NAMES = {"NVFP4": "modelopt_fp4", "MXFP8": "modelopt_mxfp8"}
 """vLLM's names for algorithms of ModelOpt; all others are its ``modelopt``."""
 
@@ -46,41 +47,21 @@ def read(path: Path) -> Quantization | None:
         How the model is quantised; ``None`` when it is not.
 
     Raises:
-        SettingError: There is no such file, or it cannot be understood.
+        MorphError: There is no such file, or it cannot be read.
+        SettingError: It cannot be understood.
     """
     if path.is_dir():
         files = [path / name for name in FILES if (path / name).is_file()]
         if not files:
             hint = f"A model's folder has one of: {', '.join(FILES)}."
             raise SettingError(f"{path} has no file that describes a model.", hint=hint)
-    elif path.exists() and not path.is_file():
-        # A pipe or a device would be read without end.
-        raise SettingError(f"{path} is no file.", hint="Give the folder of a model.")
     else:
         files = [path]
     for file in files:
-        found = _quantization(_load(file), file)
+        found = _quantization(read_object(file, hint=_HINT), file)
         if found is not None:
             return found
     return None
-
-
-def _load(file: Path) -> dict[str, Any]:
-    hint = "Give the folder of a model, or its config.json."
-    try:
-        size = file.stat().st_size
-        if size > _LARGEST:
-            raise SettingError(f"{file} has {size} bytes, too many for a configuration.", hint=hint)
-        text = file.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError:
-        raise SettingError(f"{file} is no text in UTF-8.", hint=hint) from None
-    except (OSError, ValueError) as error:
-        raise SettingError(f"{file} cannot be read: {error}.", hint=hint) from None
-    try:
-        content = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise SettingError(f"{file} is no valid JSON: {error}.", hint=hint) from None
-    return _object(content, str(file))
 
 
 def _object(value: object, where: str) -> dict[str, Any]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import keyword
 import re
 from typing import TYPE_CHECKING, Any
 
-from cuda_morph.errors import MorphError, SettingError
+from cuda_morph.errors import SettingError
 from cuda_morph.frozen_record import frozen_record
+from cuda_morph.json_input import read_object
 from cuda_morph.scaffolding.operator_expression import FUNCTIONS, translate
 
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ _SYMBOL = re.compile(r"[a-z][a-z0-9_]{0,20}", re.ASCII)
 _LONGEST = 40
 _MOST_INPUTS = 8
 _LARGEST_ALIGNMENT = 4096
+_LARGEST_FILE = 1 << 20
+_HINT = "cuda-morph scaffold OPNAME --kind KIND writes a declaration to start from: its spec.json."
 _PAIR = 2
 _CPP_WORDS = frozenset({
     "alignas", "alignof", "and", "asm", "auto", "bitand", "bitor", "bool", "break", "case",
@@ -129,21 +131,9 @@ def read_declaration(path: Path) -> dict[str, Any]:
 
     Raises:
         MorphError: It cannot be read.
-        SettingError: It is no JSON object.
+        SettingError: It is no JSON object of a sensible size.
     """
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise MorphError(
-            f"{path} cannot be read: {error.strerror or error}.",
-            hint="Check the path.",
-            code="CM-E15",
-        ) from error
-    except (ValueError, RecursionError) as error:
-        raise SettingError(f"{path} is not JSON: {error}.", hint="Correct the file.") from error
-    if not isinstance(content, dict):
-        raise SettingError(f"{path} holds no JSON object.", hint="See the page of scaffold.")
-    return content
+    return read_object(path, hint=_HINT, largest=_LARGEST_FILE)
 
 
 def read_spec(content: Mapping[str, Any], *, least_alignment: int = 1) -> OperatorSpec:
@@ -294,5 +284,5 @@ def _need(condition: object, problem: str) -> None:
 def _wrong(problem: str, hint: str) -> SettingError:
     return SettingError(
         f"The operator cannot be made: {problem}.",
-        hint=hint or "docs/user-guide/scaffold.md shows a declaration of each kind.",
+        hint=hint or _HINT,
     )
