@@ -10,7 +10,7 @@ import torch
 
 from cuda_morph.chosen_device import request_device
 from cuda_morph.errors import MorphError, SettingError
-from cuda_morph.verification import comparison, database, operator_run, references
+from cuda_morph.verification import comparison, database, operator_run, outcomes, references
 from cuda_morph.verification.comparison import DifferenceError, Tolerance
 from cuda_morph.verification.operator_run import run_operator
 
@@ -182,13 +182,29 @@ def test_where_the_cpu_is_inexact_it_is_the_reference_itself(sim):
     assert result.status == "pass"
 
 
+@pytest.mark.parametrize(
+    ("value", "status", "reference"),
+    [(0.0, "pass", "same dtype"), (1.0, "pass", "float64"), (0.5, "fail", "same dtype")],
+)
+def test_a_device_may_be_nearer_to_64_bits_than_the_cpu(sim, value, status, reference):
+    """As one is that adds products of half precision in single precision."""
+
+    def lost_in_32_bits(x):
+        return ((x + 1e-9) - x) * 1e9
+
+    result = run(sim, lost_in_32_bits, lambda x: x * 0 + value, dtypes=("float32",))
+    (forward,) = [case for case in result.cases if case.direction == "forward"]
+    assert (forward.status, forward.reference) == (status, reference)
+    assert forward.error.absolute == pytest.approx(value % 1, abs=1e-6)
+
+
 def test_kernels_tell_fallback_from_native(sim):
-    result = operator_run.OperatorResult(name="x", kernels={"a": "own", "b": "fallback"})
+    result = outcomes.OperatorResult(name="x", kernels={"a": "own", "b": "fallback"})
     assert result.kernel == "fallback"
-    assert operator_run.OperatorResult(name="x", kernels={"a": "own", "c": "composed"}).kernel == (
+    assert outcomes.OperatorResult(name="x", kernels={"a": "own", "c": "composed"}).kernel == (
         "native"
     )
-    assert operator_run.OperatorResult(name="x").kernel == "unknown"
+    assert outcomes.OperatorResult(name="x").kernel == "unknown"
 
 
 def test_measured_errors():

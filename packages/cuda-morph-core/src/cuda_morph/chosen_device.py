@@ -93,6 +93,8 @@ def request_device(backend: str | None, device: str | None) -> DeviceRequest:
 
 def _device_type(device: str) -> str:
     found = _DEVICE.fullmatch(device)
+    if found is not None and found[1] == "meta":
+        raise SettingError("Tensors of the meta device have no values.", hint="Use another device.")
     if found is None:
         raise SettingError(
             f"{device!r} is no device.", hint="A device is a type with an index, such as cuda:0."
@@ -198,8 +200,6 @@ def _try(device: Any) -> None:
     """Makes a tensor there and reads it."""
     import torch
 
-    if device.type == "meta":
-        raise SettingError("Tensors of the meta device have no values.", hint="Use another device.")
     try:
         torch.ones(1, device=device).cpu()
     except MorphError:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 _TEMPLATE = Path(__file__).with_name("report_page.html")
 _NUMBER = re.compile(r"-?[\d.,]+(e[-+]?\d+)?( ?[a-zµ%/]+)?")
 _STATES = frozenset({"pass", "fail", "unsupported", "partly", "native", "own", "fallback", "none"})
+_STATES |= {"crashed", "timed out", "not run"}
 
 
 @frozen_record
@@ -69,6 +70,6 @@ def _section(table: PageTable) -> str:
 
 def _cell(text: str) -> str:
     if text in _STATES:
-        return f'<td><span class="{text}">{text}</span></td>'
+        return f'<td><span class="{text.replace(" ", "-")}">{text}</span></td>'
     kind = ' class="number"' if _NUMBER.fullmatch(text) else ""
     return f"<td{kind}>{escape(text)}</td>"

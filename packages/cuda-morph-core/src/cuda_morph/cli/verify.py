@@ -22,6 +22,14 @@ _SAMPLES = 3
 @click.option("--ops", metavar="REGEX", help="Only operators whose name matches.")
 @click.option("--dtypes", metavar="LIST", help="Dtypes, such as float32,bfloat16.")
 @click.option("--quick", is_flag=True, help="One sample each, two dtypes, a part of the operators.")
+@click.option(
+    "--timeout",
+    metavar="SECONDS",
+    type=click.IntRange(1, 86_400),
+    default=300,
+    show_default=True,
+    help="Give an operator up after this time.",
+)
 @click.option("--html", metavar="FILE", type=click.Path(path_type=Path), help="Write a page too.")
 @output.format_option
 def verify(
@@ -30,6 +38,7 @@ def verify(
     ops: str | None,
     dtypes: str | None,
     quick: bool,
+    timeout: int,
     html: Path | None,
     output_format: str,
 ) -> int:
@@ -37,11 +46,12 @@ def verify(
 
     Operators and samples are those of PyTorch's own operator database, seeds are fixed. An
     operator that the device does not have is unsupported, never a pass; one that runs, as far as
-    can be known, through the backend's CPU fallback is shown so. The CPU is not compared with
-    itself.
+    can be known, through the backend's CPU fallback is shown so. Operators run in a process of
+    their own: one that crashes or hangs it is a row like any other, and the rest goes on. The CPU
+    is not compared with itself.
 
-    Exit codes: 0 everything that is supported agrees, 1 something fails or nothing passes,
-    2 error.
+    Exit codes: 0 everything that is supported agrees, 1 something fails, crashes or hangs, or
+    nothing passes, 2 error.
 
     \b
     Examples:
@@ -54,7 +64,7 @@ def verify(
 
     page = None if html is None else AtomicFile(html)
     request = request_device(backend, device)
-    report = _verify(request, ops, dtypes, quick=quick)
+    report = _verify(request, ops, dtypes, quick=quick, seconds=timeout)
     if output_format == "json":
         output.write_json(report.as_dict())
     else:
@@ -65,30 +75,30 @@ def verify(
 
 
 def _verify(
-    request: DeviceRequest, ops: str | None, dtypes: str | None, *, quick: bool
+    request: DeviceRequest,
+    ops: str | None,
+    dtypes: str | None,
+    *,
+    quick: bool,
+    seconds: float,
 ) -> VerifyReport:
-    from cuda_morph.chosen_device import opened, refuse_cpu
-    from cuda_morph.verification import database
-    from cuda_morph.verification.operator_run import run_operator
-    from cuda_morph.verification.report import VerifyReport
+    from cuda_morph.verification import database, isolation
 
-    why = "The CPU is the reference: comparing it with itself would prove nothing."
-    refuse_cpu(request.device_type, why)
-    wanted = database.parse_dtypes(dtypes, quick=quick)
-    pattern = database.compile_pattern(ops)
-    entries = database.choose(database.load(), pattern, quick=quick)
-    results = []
-    with opened(request) as chosen, output.progress("Comparing operators") as advance:
-        refuse_cpu(chosen.device.type, why)
-        for number, op in enumerate(entries):
-            advance(number, len(entries))
-            samples = 1 if quick else _SAMPLES
-            results.append(run_operator(op, chosen.device, wanted, samples=samples))
-        return VerifyReport(device=chosen, dtypes=wanted, results=tuple(results))
+    database.compile_pattern(ops)
+    order = isolation.Order(
+        request=request,
+        ops=ops,
+        dtypes=database.parse_dtypes(dtypes, quick=quick),
+        quick=quick,
+        samples=1 if quick else _SAMPLES,
+        seconds=seconds,
+    )
+    with output.progress("Comparing operators") as advance:
+        return isolation.verify(order, advance)
 
 
 def _write(report: VerifyReport) -> None:
-    from cuda_morph.verification.operator_run import PASS
+    from cuda_morph.verification.outcomes import PASS
     from cuda_morph.verification.report import COLUMNS, row
 
     click.secho(report.device.label, bold=True)

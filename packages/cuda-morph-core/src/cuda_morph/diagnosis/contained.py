@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import queue
-import signal
-import subprocess
-import sys
-import threading
 from typing import TYPE_CHECKING, Any
 
 from cuda_morph import environment
 from cuda_morph.frozen_record import frozen_record
+from cuda_morph.worker_process import WorkerProcess
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-_START = (
-    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
-    "from cuda_morph.diagnosis import worker; worker.main(*sys.argv[2:])"
-)
+_WORKER = "cuda_morph.diagnosis.worker"
+_INHERITED = (environment.AUTO_ACTIVATE.name, environment.INHERIT.name)
 SECONDS = 60.0
 """For one thing; the first import of PyTorch on a slow disk is one of them."""
 
@@ -54,9 +46,9 @@ def run(kind: str, subjects: Iterable[str], *, seconds: float = SECONDS) -> Iter
     requests: list[tuple[str, int]] = [(subject, 0) for subject in subjects]
     while requests:
         pending: dict[str, Any] | None = None
-        child = _Child(kind, requests)
+        child = WorkerProcess(_WORKER, [kind, json.dumps(requests)], _INHERITED)
         try:
-            for line in child.lines(seconds):
+            while (line := child.answer(seconds)) is not None:
                 if line["event"] == "begin":
                     pending = line
                 elif pending is not None:
@@ -88,60 +80,3 @@ def _outcome(begun: dict[str, Any], ended: dict[str, Any]) -> Outcome:
         answer=None if error else answer,
         error=error,
     )
-
-
-class _Child:
-    """One process and the reading of its answers."""
-
-    def __init__(self, kind: str, requests: list[tuple[str, int]]) -> None:
-        inherited = (environment.AUTO_ACTIVATE.name, environment.INHERIT.name)
-        self._late = False
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", _START, json.dumps(sys.path), kind, json.dumps(requests)],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env={name: text for name, text in os.environ.items() if name not in inherited},
-            start_new_session=True,
-        )
-        self._queue: queue.Queue[bytes | None] = queue.Queue()
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
-
-    def _read(self) -> None:
-        if self._process.stdout is not None:
-            for line in self._process.stdout:
-                self._queue.put(line)
-        self._queue.put(None)
-
-    def lines(self, seconds: float) -> Iterator[dict[str, Any]]:
-        """Yields answers until the process ends or one is late."""
-        while True:
-            try:
-                line = self._queue.get(timeout=seconds)
-            except queue.Empty:
-                self._late = True
-                self._seconds = seconds
-                return
-            if line is None:
-                return
-            with contextlib.suppress(ValueError):  # cut off in the middle
-                yield json.loads(line)
-
-    def stop(self) -> str:
-        """Ends the process and all it started; says how it ended, nothing for a good end."""
-        if not self._late:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(timeout=5)
-        code = self._process.poll()
-        with contextlib.suppress(OSError):
-            if hasattr(os, "killpg"):
-                os.killpg(self._process.pid, signal.SIGKILL)
-            else:
-                self._process.kill()
-        self._process.wait()
-        if self._late:
-            return f"gave no answer within {self._seconds:g} s"
-        if code is not None and code < 0:
-            return f"its process was ended by signal {-code}"
-        return f"its process ended with exit status {code}" if code else ""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from cuda_morph.hook_calls import describe
 from cuda_morph.plugins import collect, get_plugin
+from cuda_morph.worker_process import Answers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -31,13 +32,10 @@ def main(kind: str, requests: str) -> None:
         kind: A key of `KINDS`.
         requests: JSON list of pairs: a subject, and the index of the first of its things to do.
     """
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
+    answers = Answers()
     for subject, first in json.loads(requests):
         for line in KINDS[kind](subject, first):
-            answers.write(json.dumps({"subject": subject, **line}) + "\n")
-            answers.flush()
-    answers.close()
+            answers.tell({"subject": subject, **line})
     # Threads and exit handlers of a vendor's library have no say any more.
     os._exit(0)
 

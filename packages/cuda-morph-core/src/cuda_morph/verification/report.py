@@ -10,15 +10,25 @@ from cuda_morph.frozen_record import frozen_record
 from cuda_morph.torch_facts import torch_version
 from cuda_morph.verification import references
 from cuda_morph.verification.comparison import TOLERANCES
-from cuda_morph.verification.operator_run import FAIL, PARTLY, PASS, SKIPPED, UNSUPPORTED
+from cuda_morph.verification.outcomes import (
+    CRASHED,
+    FAIL,
+    LOST,
+    NOT_RUN,
+    PARTLY,
+    PASS,
+    SKIPPED,
+    TIMED_OUT,
+    UNSUPPORTED,
+)
 
 if TYPE_CHECKING:
     from cuda_morph.chosen_device import ChosenDevice
-    from cuda_morph.verification.operator_run import OperatorResult
+    from cuda_morph.verification.outcomes import OperatorResult
 
 COLUMNS = ("operator", "status", "kernel", "pass", "fail", "unsupported", "worst error", "where")
 
-_ORDER = (FAIL, UNSUPPORTED, PARTLY, PASS, SKIPPED)
+_ORDER = (CRASHED, TIMED_OUT, FAIL, NOT_RUN, UNSUPPORTED, PARTLY, PASS, SKIPPED)
 _SIMULATED = "Simulated: no accelerator took part; agreement says nothing about hardware."
 _REFERENCE = (
     "The reference is the CPU in 64 bits. Where the CPU's own result in the same dtype is not "
@@ -44,7 +54,7 @@ class VerifyReport:
         """Returns comparisons by status."""
         return {
             status: sum(result.count(status) for result in self.results)
-            for status in (PASS, FAIL, UNSUPPORTED)
+            for status in (PASS, FAIL, UNSUPPORTED, *LOST)
         }
 
     def references(self) -> dict[str, int]:
@@ -60,9 +70,9 @@ class VerifyReport:
 
     @property
     def ok(self) -> bool:
-        """Whether something passed and nothing failed."""
-        cases = self.cases()
-        return cases[PASS] > 0 and not cases[FAIL]
+        """Whether something passed, and nothing failed or was lost."""
+        bad = sum(self.operators()[status] for status in (FAIL, NOT_RUN, *LOST))
+        return self.cases()[PASS] > 0 and not bad
 
     def ordered(self) -> list[OperatorResult]:
         """Returns the results, failures first."""
@@ -98,12 +108,12 @@ class VerifyReport:
 
     def summary(self) -> str:
         """Returns the totals in one line."""
-        operators, cases = self.operators(), self.cases()
+        operators = self.operators()
         said = ", ".join(f"{count} {status}" for status, count in operators.items() if count)
         kinds = ", ".join(f"{count} {kind}" for kind, count in self.references().items() if count)
         return (
             f"{len(self.results)} operators: {said or 'none'}; "
-            f"{sum(cases.values())} comparisons ({kinds or 'none'})."
+            f"{sum(self.references().values())} comparisons ({kinds or 'none'})."
         )
 
     def page(self) -> str:
@@ -142,12 +152,14 @@ def row(result: OperatorResult) -> tuple[str, ...]:
 
 
 def _where(result: OperatorResult) -> str:
-    told = next((case for case in result.cases if case.status == FAIL), None)
-    told = told or next((case for case in result.cases if case.status == UNSUPPORTED), None)
-    told = told or result.worst
+    found = {case.status: case for case in reversed(result.cases)}  # the first of each
+    order = (*LOST, FAIL, NOT_RUN, UNSUPPORTED)
+    told = next((found[status] for status in order if status in found), result.worst)
     if told is None:
         return "the CPU has no reference"
     detail = f": {told.detail}" if told.detail else ""
+    if told.status == NOT_RUN:
+        return told.detail
     return f"{told.direction} {told.dtype} #{told.number}{detail}"
 
 
