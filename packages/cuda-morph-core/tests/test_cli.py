@@ -6,8 +6,10 @@ import os
 import pty
 import re
 import resource
+import signal
 import subprocess
 import sys
+import time
 from importlib.metadata import version
 from pathlib import Path
 
@@ -257,3 +259,22 @@ def test_closed_pipe_is_no_traceback():
     line = f"{sys.executable} -m cuda_morph info --format json | head -c 1"
     done = subprocess.run(line, check=False, shell=True, capture_output=True, text=True)
     assert done.stderr == ""
+
+
+@pytest.mark.skipif(not Path("/proc/self/syscall").exists(), reason="needs Linux's /proc")
+def test_an_interrupt_ends_a_command_without_a_traceback():
+    process = subprocess.Popen(
+        [*COMMAND, "error"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    # Python's own start cannot be told to be quiet: wait until the command reads standard input.
+    reads = Path(f"/proc/{process.pid}/syscall")
+    deadline = time.monotonic() + 60
+    while reads.read_text().split()[:2] != ["0", "0x0"] and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (130, "", "\n")

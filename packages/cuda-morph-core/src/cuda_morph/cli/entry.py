@@ -33,6 +33,8 @@ def main(arguments: Sequence[str] | None = None, path: Sequence[str] | None = No
     path = [*sys.path] if path is None else path
     try:
         from cuda_morph.cli.group import cli
+    except KeyboardInterrupt:
+        return _INTERRUPTED
     except ModuleNotFoundError as error:
         if error.name != "click":
             raise
@@ -67,8 +69,7 @@ def _invoke(cli: Any, arguments: Sequence[str] | None) -> Any:
     except MorphError as error:
         sys.stderr.write(f"cuda-morph: {error}\n".translate(_CONTROLS))
         return ERROR
-    except click.Abort:
-        sys.stderr.write("\n")
+    except click.Abort:  # click has ended the line
         return _INTERRUPTED
     except BrokenPipeError:
         # The reader has gone; without this the interpreter complains when it flushes at exit.
