@@ -106,19 +106,20 @@ def _installed() -> Iterator[_Plugins]:
     """Yields what each distribution with plugins says of itself.
 
     ``metadata.entry_points`` parses the entry points of every installed project, and one that
-    cannot be read hides all. Here each is looked at alone, and parsed when it names our group.
+    cannot be read hides all. Here each is looked at alone, and for our group only.
     """
     seen: set[str] = set()
     for dist in metadata.distributions():
         try:
             # The first distribution of a name on the path hides later ones, as on import.
             key = _key(dist)
-            hidden = key in seen
+            if key in seen:
+                continue
             seen.add(key)
-            if hidden or not _mentions_group(dist):
+            entries = tuple(_entries(_entry_points_file(dist)))
+            if not entries:
                 continue
             name, version = _name_and_version(dist)
-            entries = tuple(item for item in dist.entry_points if item.group == ENTRY_POINT_GROUP)
         except Exception:  # noqa: BLE001, S112 - whatever is wrong with it, it lists no plugin
             continue
         yield _Plugins(name, version, entries)
@@ -130,16 +131,28 @@ def _key(dist: metadata.Distribution) -> str:
     return normalised(key if isinstance(key, str) else dist.metadata["Name"])
 
 
-def _mentions_group(dist: metadata.Distribution) -> bool:
-    """Returns whether the entry points name our group; a hundred projects are asked."""
+def _entry_points_file(dist: metadata.Distribution) -> str:
+    """Returns the file's text, empty when there is none; a hundred projects are asked."""
     folder = getattr(dist, "_path", None)
     if not isinstance(folder, Path):  # in an archive, or found by somebody else's finder
-        return ENTRY_POINT_GROUP in (dist.read_text("entry_points.txt") or "")
+        return dist.read_text("entry_points.txt") or ""
     try:
         with open(f"{folder}/entry_points.txt", "rb") as file:  # noqa: PTH123 - twice as fast
-            return ENTRY_POINT_GROUP.encode() in file.read()
+            content = file.read()
     except OSError:
-        return False
+        return ""
+    return content.decode() if ENTRY_POINT_GROUP.encode() in content else ""
+
+
+def _entries(text: str) -> Iterator[metadata.EntryPoint]:
+    """Yields the entry points of our group; nothing else in the file is looked at."""
+    section = ""
+    for line in map(str.strip, text.splitlines()):
+        if line.startswith("["):
+            section = line.strip("[]")
+        elif section == ENTRY_POINT_GROUP and line and not line.startswith("#"):
+            name, _, value = line.partition("=")
+            yield metadata.EntryPoint(name.strip(), value.strip(), ENTRY_POINT_GROUP)
 
 
 def _name_and_version(dist: metadata.Distribution) -> tuple[str, str | None]:
