@@ -173,6 +173,17 @@ def test_errors_are_messages(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_names_give_no_orders_to_the_terminal(tmp_path):
+    command = [sys.executable, "-m", "cuda_morph", "new-plugin", "chip", "--into"]
+    (tmp_path / "a\x1b[2J").write_text("")
+    done = subprocess.run(
+        [*command, "a\x1b[2J"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert "\x1b" not in done.stderr
+    assert r"a\x1b[2J is there already" in done.stderr
+
+
 @pytest.mark.parametrize(
     "options",
     [
@@ -190,68 +201,3 @@ def test_generated_code_is_clean(options, tmp_path):
     core = Path(__file__).parents[1] / "src"
     types = ["mypy", "--explicit-package-bases", "--cache-dir", tmp_path / "cache"]
     tool(*types, cwd=folder, env={"MYPYPATH": f"src:{core}"})
-
-
-CLAIMS = {
-    "never": [
-        "stream.external",
-        "event.ipc",
-        "device.utilization",
-        "memory.pool",
-        "ext.symbol_map",
-    ],
-    "not_yet": ["memory.fraction", "memory.snapshot", "ext.load", "ext.build"],
-}
-HELD_BACK = ("CM-DEV-015", "CM-DEV-016", "CM-MEM-023", "CM-MEM-024", "CM-MEM-025", "CM-STRM-012",
-             "CM-EVT-009", "CM-ERR-030", "CM-ERR-032", "CM-EXT-020", "CM-EXT-021")  # fmt: skip
-"""The checks up to the level "runs" that fail before any blank is filled."""
-RUN = ("cuda_morph_conformance", "run", "--plugin", "mychip")
-
-
-def install(folder, place):
-    """Builds the wheel and unpacks it, with nothing from outside; returns the environment."""
-    wheels, site = place / "wheels", place / "site"
-    pip = ["pip", "--disable-pip-version-check", "--no-cache-dir"]
-    offline = ["--no-deps", "--no-index"]
-    tool(*pip, "wheel", "-q", "--no-build-isolation", *offline, "-w", wheels, ".", cwd=folder)
-    [wheel] = wheels.iterdir()
-    tool(*pip, "install", "-q", *offline, "--target", site, wheel, cwd=folder)
-    return {"PYTHONPATH": str(site)}
-
-
-def fill_blanks(folder):
-    """Does what the author of the plugin would: variables, claims and an error code."""
-    package = folder / "src" / "cuda_morph_mychip"
-    identity = package / "identity.py"
-    blank = "visible_devices_env=None,"
-    text = identity.read_text()
-    assert blank in text
-    identity.write_text(text.replace(blank, 'visible_devices_env="MYCHIP_VISIBLE",'))
-    groups = [
-        {"common": {"support": support}, "rows": [{"id": name} for name in names]}
-        for support, names in CLAIMS.items()
-    ]
-    (package / "data" / "claims.json").write_text(json.dumps({"groups": groups}))
-    code = {"code": "2", "name": "MC_OOM", "meaning": "Memory is full.", "source": "mychip.h"}
-    rows = [{**code, "semantic": "out_of_memory"}]
-    (package / "data" / "error_codes.json").write_text(json.dumps({"groups": [{"rows": rows}]}))
-
-
-@pytest.mark.long
-@pytest.mark.timeout(600)
-def test_a_new_plugin_loads_at_once_and_runs_when_its_blanks_are_filled(tmp_path):
-    folder = tmp_path / "new"
-    new_plugin("mychip", "--vendor", "MyChip Inc.", "--collective", "mcl", "--into", folder)
-    env = install(folder, tmp_path / "before")
-    rows = tool("cuda_morph", "plugins", cwd=tmp_path, env=env)
-    [row] = [line for line in rows.splitlines() if line.startswith("mychip ")]
-    assert "unavailable" in row
-    assert "torch_mychip is not installed" in row
-    assert "4 passed" in tool("pytest", "-q", "-p", "no:cacheprovider", cwd=folder, env=env)
-    text = tool(*RUN, "--level", "loads", cwd=tmp_path, env=env)
-    assert "0 failed, 0 missing - level reached: loads" in text
-    assert "as sim:mychip" in text
-    fill_blanks(folder)
-    env = install(folder, tmp_path / "after")
-    checks = [word for name in HELD_BACK for word in ("--check", name)]
-    assert "0 failed, 0 missing" in tool(*RUN, *checks, cwd=tmp_path, env=env)

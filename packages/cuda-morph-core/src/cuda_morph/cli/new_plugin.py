@@ -57,10 +57,12 @@ def new_plugin(
             f"warning: a plugin {name!r} is installed here; two of one name cannot be used.",
             err=True,
         )
-    blanks = sum(text.count("BLANK") for text in files.values())
+    blanks = sum(text.count("BLANK") for path, text in files.items() if path != "README.md")
     if output_format == "json":
         output.write_json({"folder": str(folder), "files": sorted(files), "blanks": blanks})
         return 0
-    click.echo(f"{len(files)} files are in {folder}; {blanks} places are marked BLANK.")
+    click.echo(
+        f"{len(files)} files are in {folder}; {blanks} places are marked BLANK, see README.md."
+    )
     click.echo(f"  next step: pip install -e {folder} && cuda-morph plugins")
     return 0
