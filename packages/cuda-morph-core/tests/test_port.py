@@ -45,6 +45,14 @@ def ported(line, **options):
         ("ok = not x.is_cuda", "ok = not (x.device.type == DEVICE_TYPE)"),
         ('ok = x.device.type != "cuda"', "ok = x.device.type != DEVICE_TYPE"),
         ('ok = device in ("cuda", "mps")', 'ok = device in (DEVICE_TYPE, "mps")'),
+        ('ok = f(("cuda" in device.type))', "ok = f((DEVICE_TYPE in device.type))"),
+        ('ok = "cuda" in (device_from, device_to)', "ok = DEVICE_TYPE in (device_from, device_to)"),
+        (
+            'ok = backend == "nccl"',
+            "ok = backend == torch.distributed.get_default_backend_for_device(DEVICE_TYPE)",
+        ),
+        ('p = patch("torch.cuda.is_available", f)', 'p = patch("torch.accelerator.is_available", f)'),
+        ('p = patch("torch.cuda.empty_cache", f)', 'p = patch(f"torch.{DEVICE_TYPE}.empty_cache", f)'),
         ('ok = device.startswith("cuda")', "ok = device.startswith(DEVICE_TYPE)"),
         ("torch.cuda.is_available()", "torch.accelerator.is_available()"),
         ("torch.cuda.set_device(3)", "torch.accelerator.set_device_index(3)"),
@@ -124,6 +132,65 @@ def test_custom_forward_with_and_without_call():
         assert f"    @{after}\n" in port_source(source).after
 
 
+def test_torch_is_imported_where_only_its_parts_are():
+    for line in ("from torch import nn", "import torch.nn as nn"):
+        after = port_source(f"{line}\nimport os\nm = nn.Linear(2, 2).cuda()\n").after
+        assert (
+            after
+            == f"{line}\nimport os\nimport torch\n\n{TYPE}\nm = nn.Linear(2, 2).to(DEVICE_TYPE)\n"
+        )
+        assert port_source(after).after == after
+
+
+def test_try_is_torch_for_sure_when_its_failure_is_an_error():
+    source = "try:\n    import torch\nexcept ImportError as e:\n    raise RuntimeError from e\nx = torch.zeros(2).cuda()\n"
+    assert ".to(DEVICE_TYPE)" in port_source(source).after
+
+
+def test_what_runs_before_the_definitions_is_left():
+    source = 'import os\nfirst_device = "cuda"\nimport torch\nx = torch.zeros(2).cuda()\n'
+    result = port_source(source)
+    assert 'first_device = "cuda"' in result.after
+    assert ".to(DEVICE_TYPE)" in result.after
+    assert [found.symbol for found in result.left] == ["cuda"]
+
+
+def test_decorators_of_the_first_function_are_ported():
+    source = f'{HEAD}@mark("device", device="cuda")\ndef f(): pass\n'
+    assert "device=DEVICE_TYPE" in port_source(source).after
+
+
+def test_functions_that_torchscript_compiles_are_left():
+    left = "    return x.is_cuda\n"
+    for source in (
+        f"{HEAD}@torch.jit.script\ndef f(x):\n{left}",
+        f"{HEAD}def f(x):\n{left}g = torch.jit.script(f)\n",
+        f"{HEAD}class A(torch.jit.ScriptModule):\n    @torch.jit.script_method\n    def f(self, x):\n    {left}",
+    ):
+        result = port_source(source)
+        assert result.after == source
+        assert result.left
+    assert "DEVICE_TYPE" in port_source(f"{HEAD}@torch.jit.unused\ndef f(x):\n{left}").after
+
+
+def test_imports_from_torch_cuda_become_names_of_the_accelerator():
+    source = "# mine\nfrom torch.cuda import empty_cache as empty, is_available\nif is_available():\n    empty()\n"
+    result = port_source(source)
+    assert result.after == (
+        f"# mine\nimport torch\n\n{TYPE}{MODULE}empty = DEVICE_MODULE.empty_cache\n"
+        "is_available = torch.accelerator.is_available\nif is_available():\n    empty()\n"
+    )
+    assert not result.left
+    assert port_source(result.after).after == result.after
+    other = "import torch\nfrom torch.cuda import is_available, nvtx\n"
+    assert port_source(other).after == other
+
+
+def test_other_words_for_the_device_keep_their_case():
+    for line in ('device = "CUDA"', 'ok = device_type() in ["GPU", "CUDA"]'):
+        assert ported(line) == line
+
+
 def test_definitions_stand_behind_the_imports_once():
     source = '"""Text."""\n\nfrom __future__ import annotations\n\n# first\nimport torch\nimport os\n\nx = torch.zeros(2).cuda()\n'
     after = port_source(source).after
@@ -145,6 +212,8 @@ def test_alias_of_torch_is_used():
     "source",
     [
         "DEVICE_TYPE = 3\nimport torch\nx = torch.zeros(2).cuda()\n",
+        "from torch import nn\ndef f(torch):\n    return nn.Linear(2, 2).cuda()\n",
+        "try:\n    import torch\nexcept ImportError:\n    torch = None\ndef f(x):\n    return x.cuda()\n",
         "def f():\n    import torch\n    return torch.zeros(2).cuda()\n",
         'device = "cuda"\n',
     ],
@@ -313,6 +382,19 @@ def test_write_and_undo(project):
     assert port("--undo", cwd=project).returncode == 0
     assert content(project) == before
     assert not (project / ".cuda-morph-port").exists()
+
+
+def test_an_attribute_of_the_project_is_not_asked_for_its_device(project):
+    (project / "net.py").write_text(
+        f"{HEAD}class A:\n    def __init__(self):\n        self.is_cuda = True\n"
+    )
+    (project / "use.py").write_text(
+        f"{HEAD}if net.is_cuda == True:\n    x = torch.zeros(2).cuda()\n"
+    )
+    done = port("use.py", "net.py", cwd=project)
+    assert "+if" not in done.stdout
+    assert "1 of them can be rewritten with --unsafe" in done.stderr
+    assert "+if (net.device.type == DEVICE_TYPE) == True" in port("use.py", cwd=project).stdout
 
 
 def test_undo_keeps_what_was_changed_since(project):

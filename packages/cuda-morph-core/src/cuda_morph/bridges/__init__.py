@@ -10,7 +10,6 @@ import contextlib
 from typing import TYPE_CHECKING
 
 from cuda_morph.bridges import (
-    build_facts,
     compiled_code,
     distributed,
     library,
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
 def apply(context: LayerContext, target: Target, tier: str) -> None:
     """Applies every bridge that the target needs; all changes go to the context's journal."""
     serialization.apply(context, target)
-    build_facts.apply(context.journal, target.policy)
     distributed.apply(context, target)
     profiler.apply(context.journal, target)
     library.apply(context.journal, target)

@@ -55,7 +55,7 @@ def apply(context: LayerContext) -> tuple[ApiRow, ...]:
     taken = _adapter_names(context)
     originals = _refuse_names(context, taken)
     _refuse_cuda_source(context)
-    library_settings.apply(context.journal, notices)
+    library_settings.apply(context.journal, context.policy, notices)
     on_demand.apply(context.journal, context.runtime)
     legacy_types.apply(context.journal)
     _run_queued_calls()

@@ -1,16 +1,21 @@
-"""Settings of NVIDIA's libraries that only a CUDA build takes: remembered, and never in force.
+"""What ``torch.backends`` and ``torch.version`` say of NVIDIA's libraries and of the build.
 
-PyTorch refuses them on a build without the library, although nothing depends on them. The other
-switches of ``torch.backends.cuda`` and ``torch.backends.cudnn`` are PyTorch's own on every build.
+Settings that only a CUDA build takes are remembered, and never in force: PyTorch refuses them on a
+build without the library, although nothing depends on them. The other switches of
+``torch.backends.cuda`` and ``torch.backends.cudnn`` are PyTorch's own on every build.
+
+``torch.version.cuda`` stays ``None``: libraries take it for the proof of an NVIDIA toolkit. A
+script that parses it unconditionally can be given a version with ``CUDA_MORPH_CUDA_VERSION``.
 """
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import torch  # noqa: TID253 - loaded at activation only, when torch already is
 
-from cuda_morph import api_table
+from cuda_morph import api_table, environment
 from cuda_morph.device.treatments import stub
 
 if TYPE_CHECKING:
@@ -18,22 +23,42 @@ if TYPE_CHECKING:
 
     from cuda_morph.device.treatments import Notices
     from cuda_morph.patching import Journal
+    from cuda_morph.views import ViewPolicy
 
 _MODULE = "torch.backends.cuda"
 _MAX_PLANS = 4096
 """How many plans PyTorch's cache of cuFFT holds by default."""
 
 
-def apply(journal: Journal, notices: Notices) -> None:
+def apply(journal: Journal, policy: ViewPolicy, notices: Notices) -> None:
     """Lets a linear algebra library be preferred, and the cache of cuFFT plans be asked.
 
     Args:
         journal: Records the changes.
+        policy: Says who sees a build for CUDA.
         notices: Where a setting says that it has no effect.
     """
+    _describe_build(journal, policy)
     for library in ("linalg", "blas"):
         _remember_preference(journal, notices, library)
     _plan_cache(journal, notices)
+
+
+def _describe_build(journal: Journal, policy: ViewPolicy) -> None:
+    """Makes ``torch.backends.cuda.is_built`` follow the view, and sets a version on request."""
+    version = environment.read(environment.CUDA_VERSION)
+    if version is not None:
+        journal.set_attribute(torch.version, "cuda", version)
+    # cuDNN is NVIDIA's: recurrent layers take their portable path, on a CUDA build too.
+    journal.redirect_function(torch.backends.cudnn.is_acceptable, lambda _tensor: False)
+    if policy.view != "cuda":
+        return
+
+    def is_built() -> bool:
+        # Frame 0 is this function, frame 1 torch.backends.cuda.is_built, frame 2 the reader.
+        return policy.frame_sees_cuda(sys._getframe(2))
+
+    journal.redirect_function(torch.backends.cuda.is_built, is_built)
 
 
 def _announced(name: str, function: Callable[..., Any], notices: Notices) -> Callable[..., Any]:

@@ -28,7 +28,6 @@ _CUDA = b"cuda\0"
 _POINTER_SIZE = 8
 _STRING_HEADER = 16  # of libstdc++: pointer and length, then the characters of a short string
 _DEVICE_TYPES = 32  # more than c10::DeviceType has
-_PATH_COLUMN = 5  # of /proc/self/maps
 _SHORT_STRING_CAPACITY = 15
 
 
@@ -61,15 +60,15 @@ def _segments() -> tuple[Segment, ...]:
     A loaded library stays where it is, so the long list of mappings is read once.
     """
     found: list[Segment] = []
-    previous_end = -1
     for line in _MAPS.read_text().splitlines():
-        fields = line.split()
-        start, end = (int(part, 16) for part in fields[0].split("-"))
-        path = fields[_PATH_COLUMN] if len(fields) > _PATH_COLUMN else ""
-        ours = path.rpartition("/")[2].startswith("libc10.so")
-        if ours or (not path and start == previous_end):
-            found.append(Segment(start=start, end=end, permissions=fields[1]))
-            previous_end = end
+        # Of a thousand lines a dozen are looked into.
+        ours = "/libc10.so" in line
+        if not ours and (not found or "/" in line):
+            continue
+        span, permissions, *_ = line.split(maxsplit=2)
+        start, end = (int(part, 16) for part in span.split("-"))
+        if ours or start == found[-1].end:
+            found.append(Segment(start=start, end=end, permissions=permissions))
     if not found:
         raise LookupError("libc10 is not loaded")
     return tuple(found)

@@ -7,28 +7,78 @@ import libcst.matchers as m
 
 from cuda_morph.port.expressions import DEVICE_MODULE, DEVICE_TYPE, definition
 
+_TORCH = "torch"
+
 
 def torch_name(module: cst.Module) -> str | None:
-    """Returns the name under which a module imports torch at its top level, if it does."""
+    """Returns the name of torch at a module's top level.
+
+    Args:
+        module: The module.
+
+    Returns:
+        The name that it imports torch under; ``torch`` too where it imports only parts of torch and
+        the name is free, see `imports_torch`; ``None`` where torch may be missing.
+    """
     for statement in module.body:
-        for line in m.findall(statement, m.Import()) if _is_top(statement) else ():
-            if isinstance(line, cst.Import):
-                for alias in line.names:
-                    bound = _bound(alias)
-                    if bound:
-                        return bound
+        bound = _bound_by(statement)
+        if bound:
+            return bound
+    return _TORCH if any(map(_brings_parts, module.body)) and not _is_taken(module) else None
+
+
+def imports_torch(module: cst.Module) -> bool:
+    """Tells whether a module imports torch itself at its top level, not only parts of it."""
+    return any(_bound_by(statement) for statement in module.body)
+
+
+def _bound_by(statement: cst.CSTNode) -> str | None:
+    for line in m.findall(statement, m.Import()) if _surely_runs(statement) else ():
+        if isinstance(line, cst.Import):
+            for alias in line.names:
+                bound = _bound(alias)
+                if bound:
+                    return bound
     return None
 
 
-def _is_top(statement: cst.CSTNode) -> bool:
-    return isinstance(statement, (cst.SimpleStatementLine, cst.Try))
+def _surely_runs(statement: cst.CSTNode) -> bool:
+    """Plain statements, and ``try`` unless the module goes on without what it tries to import."""
+    if isinstance(statement, cst.Try):
+        return all(m.findall(handler, m.Raise()) for handler in statement.handlers)
+    return isinstance(statement, cst.SimpleStatementLine)
 
 
 def _bound(alias: cst.ImportAlias) -> str | None:
     full = alias.evaluated_name
     if alias.asname is not None:
-        return alias.evaluated_alias if full == "torch" else None
-    return "torch" if full == "torch" or full.startswith("torch.") else None
+        return alias.evaluated_alias if full == _TORCH else None
+    return _TORCH if full == _TORCH or full.startswith("torch.") else None
+
+
+def _brings_parts(statement: cst.CSTNode) -> bool:
+    """Tells ``from torch import nn`` and ``import torch.nn as nn``: torch is there, nameless."""
+    if not isinstance(statement, cst.SimpleStatementLine):
+        return False
+    for line in statement.body:
+        if isinstance(line, cst.ImportFrom) and not line.relative and line.module is not None:
+            if cst.Module([]).code_for_node(line.module).partition(".")[0] == _TORCH:
+                return True
+        elif isinstance(line, cst.Import) and any(
+            alias.evaluated_name.startswith("torch.") for alias in line.names
+        ):
+            return True
+    return False
+
+
+def _is_taken(module: cst.Module) -> bool:
+    """Tells whether a module has something else of the name ``torch``."""
+    name = m.Name(_TORCH)
+    target = m.AssignTarget(name) | m.AnnAssign(target=name) | m.NamedExpr(target=name)
+    other = m.For(target=name) | m.CompFor(target=name) | m.AsName(name=name)
+    imported = m.ImportFrom(names=[m.ZeroOrMore(), m.ImportAlias(name=name), m.ZeroOrMore()])
+    defined = m.Param(name=name) | m.FunctionDef(name=name)
+    return bool(m.findall(module, target | other | imported | defined))
 
 
 def uses_name(module: cst.Module, name: str) -> bool:
@@ -36,31 +86,35 @@ def uses_name(module: cst.Module, name: str) -> bool:
     return bool(m.findall(module, m.Name(name)))
 
 
-def insert_definitions(module: cst.Module, torch: str, names: set[str]) -> cst.Module:
+def insert_definitions(
+    module: cst.Module,
+    torch: str,
+    names: set[str],
+    moved: list[cst.SimpleStatementLine] | None = None,
+) -> cst.Module:
     """Defines what ported code uses, after the imports at the head of the module.
 
     Args:
         module: The ported module.
-        torch: The name under which it imports torch.
+        torch: Its name for torch.
         names: Names that the ported code uses.
+        moved: Statements that stand behind the definitions, in place of imports.
 
     Returns:
-        The module; unchanged when they are defined already.
+        The module; unchanged when all is defined already.
     """
     defined = {name for name in (DEVICE_TYPE, DEVICE_MODULE) if _is_defined(module, name)}
-    wanted = names - defined
-    if not wanted:
+    statements: list[cst.BaseStatement] = []
+    if names - defined:
+        statements = definition(torch, names)
+        if DEVICE_TYPE in defined:
+            statements = [statements[-1].with_changes(leading_lines=[])]
+    if not imports_torch(module):
+        statements.insert(0, cst.parse_statement("import torch\n"))
+    statements += moved or []
+    if not statements:
         return module
-    statements = definition(torch, names)
-    if DEVICE_TYPE in defined:
-        statements = [statements[-1].with_changes(leading_lines=[])]
-    position = _after_imports(module, torch)
-    if DEVICE_TYPE in defined:
-        position = 1 + next(
-            number
-            for number, statement in enumerate(module.body)
-            if m.matches(statement, _assignment(DEVICE_TYPE))
-        )
+    position = head_end(module)
     body = [*module.body[:position], *statements, *module.body[position:]]
     following = body[position + len(statements)] if position + len(statements) < len(body) else None
     if isinstance(following, cst.SimpleStatementLine) and not following.leading_lines:
@@ -79,14 +133,26 @@ def _is_defined(module: cst.Module, name: str) -> bool:
     return any(m.matches(statement, _assignment(name)) for statement in module.body)
 
 
-def _after_imports(module: cst.Module, torch: str) -> int:
-    """After the first run of imports that has torch in it; docstrings and comments may precede."""
+def head_end(module: cst.Module) -> int:
+    """Returns how many statements stand before the place of the definitions.
+
+    Args:
+        module: The module, ported or not.
+
+    Returns:
+        The number of statements up to the definitions of an earlier port, or else up to the end of
+        the first run of imports that has torch in it.
+    """
+    for name in (DEVICE_MODULE, DEVICE_TYPE):
+        for number, statement in enumerate(module.body):
+            if m.matches(statement, _assignment(name)):
+                return number + 1
     seen_torch = False
+    named = imports_torch(module)
     for number, statement in enumerate(module.body):
-        is_import = bool(_is_top(statement) and m.findall(statement, m.Import() | m.ImportFrom()))
+        top = isinstance(statement, (cst.SimpleStatementLine, cst.Try))
+        is_import = bool(top and m.findall(statement, m.Import() | m.ImportFrom()))
         if seen_torch and not is_import:
             return number
-        if is_import:
-            probe = cst.Module(body=[statement])
-            seen_torch = seen_torch or torch_name(probe) == torch
+        seen_torch = seen_torch or bool(_bound_by(statement) if named else _brings_parts(statement))
     return len(module.body)

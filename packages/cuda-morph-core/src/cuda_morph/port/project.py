@@ -19,7 +19,11 @@ if TYPE_CHECKING:
 
     from cuda_morph.scan.finding import Finding
 
-_OWN_METHOD = re.compile(r"^\s*(?:async\s+)?def (cuda|is_cuda)\b", re.MULTILINE)
+_OWN_METHOD = re.compile(
+    r"^\s*(?:async\s+)?def (cuda|is_cuda)\b|^[^#\n]*\.(is_cuda)\s*(?::[^=\n]*)?=(?!=)",
+    re.MULTILINE,
+)
+"""A method of that name, or an attribute that the project sets itself."""
 
 
 @frozen_record
@@ -85,8 +89,9 @@ def _own_methods(files: Sequence[Path]) -> frozenset[str]:
     found: set[str] = set()
     for path in files:
         with contextlib.suppress(OSError):  # reported when the file itself is looked at
-            found |= set(_OWN_METHOD.findall(path.read_text(encoding="utf-8", errors="replace")))
-    return frozenset(found)
+            text = path.read_text(encoding="utf-8", errors="replace")
+            found |= {name for pair in _OWN_METHOD.findall(text) for name in pair}
+    return frozenset(found - {""})
 
 
 def _plan_file(

@@ -38,7 +38,8 @@ def string(node: cst.BaseExpression, found: Finding, torch: str) -> Rewrite | No
     del found, torch
     if isinstance(node, cst.SimpleString):
         value = node.evaluated_value
-        if isinstance(value, str):
+        # "CUDA" is no device for PyTorch: whoever takes it means another list of names.
+        if isinstance(value, str) and value.startswith("cuda"):
             return Rewrite(node=parse(device_string(value)))
     if isinstance(node, cst.FormattedString):
         return _formatted(node)
@@ -136,19 +137,28 @@ def is_cuda(node: cst.BaseExpression, found: Finding, torch: str) -> Rewrite | N
 def comparison(node: cst.BaseExpression, found: Finding, torch: str) -> Rewrite | None:
     """The CUDA strings of a comparison, or the prefix that a device must start with."""
     del torch
-    replacer = _StringReplacer(found.symbol)
+    text = found.symbol
+    if not text.startswith("cuda"):
+        return None
+    source = f'f"{{{DEVICE_TYPE}}}:"' if text == "cuda:" else device_string(text)
+    return _with_string_replaced(node, text, source)
+
+
+def _with_string_replaced(node: cst.BaseExpression, text: str, source: str) -> Rewrite | None:
+    replacer = _StringReplacer(text, source)
     changed = node.visit(replacer)
     if not replacer.count or not isinstance(changed, cst.BaseExpression):
         return None
-    return Rewrite(node=changed)
+    # The same parentheses, not only equal ones, so that they are known to be the old ones.
+    return Rewrite(node=changed.with_changes(lpar=node.lpar, rpar=node.rpar))
 
 
 class _StringReplacer(cst.CSTTransformer):
     """Replaces one string literal wherever it stands in an expression."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, source: str) -> None:
         super().__init__()
-        self._text = text
+        self._text, self._source = text, source
         self.count = 0
 
     def leave_SimpleString(  # noqa: N802 - libcst's naming
@@ -158,12 +168,13 @@ class _StringReplacer(cst.CSTTransformer):
         if original_node.evaluated_value != self._text:
             return updated_node
         self.count += 1
-        source = f'f"{{{DEVICE_TYPE}}}:"' if self._text == "cuda:" else device_string(self._text)
-        return expressions.keep_parentheses(updated_node, parse(source))
+        return expressions.keep_parentheses(updated_node, parse(self._source))
 
 
 def cuda_name(node: cst.BaseExpression, found: Finding, torch: str) -> Rewrite | None:
     """A name of torch.cuda."""
+    if isinstance(node, cst.SimpleString):
+        return _replaced_name(found)
     if not isinstance(node, cst.Attribute):
         return None
     if found.symbol in expressions.NEUTRAL:
@@ -180,6 +191,17 @@ def cuda_name(node: cst.BaseExpression, found: Finding, torch: str) -> Rewrite |
     if not known and found.symbol == "torch.cuda":
         return None
     return Rewrite(node=parse(f"{DEVICE_MODULE}.{name}"), names=names, safe=known)
+
+
+def _replaced_name(found: Finding) -> Rewrite | None:
+    """``mock.patch("torch.cuda.is_available")``: what a test replaces follows what is called."""
+    name = found.symbol.removeprefix("torch.cuda.")
+    if name in expressions.ACCELERATOR:
+        source = f'"torch.accelerator.{expressions.ACCELERATOR[name]}"'
+        return Rewrite(node=parse(source), names=frozenset())
+    if name in expressions.EVERYWHERE:
+        return Rewrite(node=parse(f'f"torch.{{{DEVICE_TYPE}}}.{name}"'))
+    return None
 
 
 def amp_call(node: cst.BaseExpression, found: Finding, torch: str) -> Rewrite | None:
@@ -226,6 +248,8 @@ def backend(node: cst.BaseExpression, found: Finding, torch: str) -> Rewrite | N
     default = f"{torch}.distributed.get_default_backend_for_device({DEVICE_TYPE})"
     if isinstance(node, cst.Attribute):  # Backend.NCCL
         return Rewrite(node=parse(default))
+    if isinstance(node, cst.Comparison) and found.symbol == "nccl":
+        return _with_string_replaced(node, "nccl", default)
     if not isinstance(node, cst.SimpleString) or found.symbol.lower() != "nccl":
         return None
     return Rewrite(node=parse(default))

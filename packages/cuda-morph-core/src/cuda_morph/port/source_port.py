@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
@@ -10,8 +11,10 @@ from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
 from cuda_morph.frozen_record import frozen_record
 from cuda_morph.port import expressions
 from cuda_morph.port.amp_imports import ported_amp_imports
-from cuda_morph.port.module_names import insert_definitions, torch_name, uses_name
+from cuda_morph.port.cuda_imports import MovedImports
+from cuda_morph.port.module_names import head_end, insert_definitions, torch_name, uses_name
 from cuda_morph.port.rewrites import CALL_REWRITES, REWRITES, amp_decorator
+from cuda_morph.port.scripted import is_scripted, scripted_names
 from cuda_morph.scan.file_scan import scan_source
 
 if TYPE_CHECKING:
@@ -65,13 +68,17 @@ def port_source(
     taken = any(uses_name(module, name) and own not in text for name, own in _OWN_NAMES.items())
     if torch is None or taken:
         return unchanged
+    imports = MovedImports(module, torch, head_end(module))
+    settled = imports.handled(findings, text) if imports.names else set()
     porter = _Porter(findings, torch, unsafe=unsafe, own_methods=frozenset(own_methods))
     changed = MetadataWrapper(module, unsafe_skip_copy=True).visit(porter)
     changed, moved = ported_amp_imports(changed, findings, porter.done)
-    done = porter.done | moved
+    done = porter.done | moved | settled
     if not done:
         return _result(text, text, findings, done, porter.unsafe)
-    changed = insert_definitions(changed, torch, porter.names)
+    changed = insert_definitions(
+        imports.without(changed), torch, porter.names | imports.used, imports.statements()
+    )
     return _result(text, changed.code, findings, done, porter.unsafe)
 
 
@@ -111,9 +118,25 @@ class _Porter(cst.CSTTransformer):
             key = (place.line, place.column, place.end_line, place.end_column)
             self._at.setdefault(key, []).append((number, found))
         self._depth = 0
+        self._first_line = 0
+        self._scripted: frozenset[str] = frozenset()
         self.done: set[int] = set()
         self.names: set[str] = set()
         self.unsafe = 0
+
+    def visit_Module(self, node: cst.Module) -> None:  # noqa: N802 - libcst's naming
+        """Notes where the definitions end: what runs before them cannot use them."""
+        self._scripted = scripted_names(node)
+        self._first_line = sys.maxsize
+        for statement in node.body[head_end(node) :][:1]:
+            parts = [*getattr(statement, "decorators", ()), statement]
+            where = self.get_metadata(PositionProvider, parts[0])
+            if isinstance(where, CodeRange):
+                self._first_line = where.start.line
+
+    def visit_FunctionDef(self, node: cst.FunctionDef) -> None:  # noqa: N802 - libcst's naming
+        """TorchScript knows no global variables: functions that it compiles are left alone."""
+        self._depth += is_scripted(node, self._scripted)
 
     def visit_FormattedStringExpression(  # noqa: N802 - libcst's naming
         self, _: cst.FormattedStringExpression
@@ -126,6 +149,9 @@ class _Porter(cst.CSTTransformer):
         updated = super().on_leave(original_node, updated_node)
         if isinstance(original_node, cst.FormattedStringExpression):
             self._depth -= 1
+            return updated
+        if isinstance(original_node, cst.FunctionDef):
+            self._depth -= is_scripted(original_node, self._scripted)
             return updated
         if isinstance(original_node, cst.Decorator) and isinstance(updated, cst.Decorator):
             return self._decorator(original_node, updated)
@@ -140,6 +166,8 @@ class _Porter(cst.CSTTransformer):
         if not isinstance(where, CodeRange):
             return []
         start, end = where.start, where.end
+        if start.line < self._first_line:
+            return []
         return self._at.get((start.line, start.column + 1, end.line, end.column + 1), [])
 
     def _apply(

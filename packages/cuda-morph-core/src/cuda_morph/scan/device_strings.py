@@ -18,6 +18,7 @@ from cuda_morph.scan.device_positions import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import TypeGuard
 
     from cuda_morph.scan.bindings import Bindings
     from cuda_morph.scan.python_detectors import Report
@@ -113,13 +114,19 @@ class DeviceStrings:
             self._report("CM104", node, text, ast.unparse(function.value))
 
     def _parametrized(self, node: ast.Call) -> None:
-        """``pytest.mark.parametrize("device", ["cpu", "cuda"])``."""
-        if last_name(node.func) != "parametrize":
+        """``pytest.mark.parametrize("x, device", [(1, "cpu"), (2, "cuda")])``."""
+        if last_name(node.func) != "parametrize" or len(node.args) < 2:  # noqa: PLR2004
             return
-        names, *values = node.args or (node,)
-        if DEVICE_NAME.fullmatch(text_of(names) or ""):
-            for value in values[:1]:
-                self._device(value)
+        names = _parameter_names(node.args[0])
+        devices = [number for number, name in enumerate(names) if DEVICE_NAME.fullmatch(name)]
+        if devices and len(names) == 1:
+            self._device(node.args[1])
+            return
+        for row in getattr(node.args[1], "elts", ()):
+            cells = row.args if _is_parameter(row) else getattr(row, "elts", ())
+            for number in devices:
+                for cell in cells[number : number + 1]:
+                    self._device(cell)
 
     # Assignments and defaults ------------------------------------------------------------------
 
@@ -166,6 +173,15 @@ class DeviceStrings:
             for part in ast.walk(node):
                 if isinstance(part, ast.Return) and part.value is not None:
                     self._device(part.value)
+            for decorator in node.decorator_list:
+                self._fixture(decorator)
+
+    def _fixture(self, decorator: ast.AST) -> None:
+        """``@pytest.fixture(params=["cpu", "cuda"])`` of a function named after a device."""
+        if isinstance(decorator, ast.Call) and last_name(decorator.func) == "fixture":
+            for keyword in decorator.keywords:
+                if keyword.arg == "params":
+                    self._device(keyword.value)
 
     def loop(self, node: ast.For | ast.comprehension) -> None:
         """``for device in ("cpu", "cuda")``."""
@@ -192,7 +208,7 @@ class DeviceStrings:
         sides = [node.left, *node.comparators]
         for side in sides:
             self._legacy_type(side)
-            others = [other for other in sides if other is not side]
+            others = [part for other in sides if other is not side for part in _values(other)]
             for text_node in _texts(side):
                 text = text_of(text_node) or ""
                 if cuda_text.DEVICE.fullmatch(text) and any(map(compares_device, others)):
@@ -251,8 +267,22 @@ def _values(node: ast.AST) -> Iterator[ast.AST]:
             yield from _values(part)
     elif isinstance(node, ast.Starred):
         yield from _values(node.value)
+    elif _is_parameter(node):
+        for part in node.args:
+            yield from _values(part)
     else:
         yield node
+
+
+def _is_parameter(node: ast.AST) -> TypeGuard[ast.Call]:
+    """Tells ``pytest.param("cuda", marks=...)``."""
+    return isinstance(node, ast.Call) and last_name(node.func) == "param"
+
+
+def _parameter_names(node: ast.AST) -> list[str]:
+    """The names that a test is parametrized over, in one string or several."""
+    texts = [text_of(node)] if text_of(node) else map(text_of, getattr(node, "elts", ()))
+    return [name.strip() for text in texts for name in (text or "").split(",") if name.strip()]
 
 
 def _texts(node: ast.AST) -> Iterator[ast.AST]:

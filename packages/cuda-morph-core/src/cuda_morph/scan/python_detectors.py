@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Protocol
 
-from cuda_morph.scan import cuda_text, device_strings, python_settings
+from cuda_morph.scan import cuda_text, device_positions, device_strings, python_settings
 from cuda_morph.scan.bindings import text_of
 from cuda_morph.scan.qualified_names import classify
 
@@ -130,6 +130,7 @@ class Detectors:
         if isinstance(function, ast.Attribute) and function.attr == "cuda" and name is None:
             self._report("CM102", function, ".cuda()")
         self._by_name(node, name)
+        self._replaced(node)
         for keyword in node.keywords:
             self._keyword(node, keyword)
 
@@ -155,6 +156,15 @@ class Detectors:
                     self._report("CM506", argument, name)
         if name and name.startswith("torch.utils.cpp_extension.load"):
             self._sources(node)
+
+    def _replaced(self, node: ast.Call) -> None:
+        """``mock.patch("torch.cuda.is_available", ...)``: a name that a test replaces."""
+        if device_positions.last_name(node.func) not in {"patch", "setattr", "delattr"}:
+            return
+        text = text_of(node.args[0]) if node.args else None
+        found = classify(text) if text and text.startswith("torch.cuda.") else None
+        if found and found[1] == text:
+            self._report(found[0], node.args[0], found[1])
 
     def _sources(self, node: ast.Call) -> None:
         for part in ast.walk(node):
