@@ -3,6 +3,9 @@
 import csv
 import io
 import json
+import signal
+import subprocess
+import sys
 import time
 
 import pytest
@@ -153,6 +156,18 @@ MODEL = """
 import torch
 def make():
     return torch.nn.Linear(4, 2)
+def loud():
+    print("a line on standard output")
+    return make(), torch.ones(8, 4)
+def nan():
+    return (lambda x: {"loss": x.log()}), -torch.ones(3)
+def slow():
+    import time
+    def step(x):
+        open("running", "w").close()
+        time.sleep(0.2)
+        return x + 1
+    return step, torch.ones(3)
 def broken():
     raise OSError("weights are gone")
 """
@@ -170,6 +185,66 @@ def test_a_user_s_model_trains(capsys, tmp_path):
     assert row["step"] == "training"
     assert row["samples_per_s"] > 0
     assert row["tokens_per_s"] is None
+
+
+def test_what_a_model_prints_is_not_in_the_answer(capsys, tmp_path):
+    (tmp_path / "model.py").write_text(MODEL)
+    target = f"{tmp_path}/model.py:loud"
+    given = ("--device", "cpu", "--steps", "3", "--format", "json")
+    code, out, err = bench(capsys, "model", target, *given)
+    assert code == 0
+    notes = json.loads(out)["notes"]
+    assert not any("infinities" in note for note in notes)
+    assert "a line on standard output" in err
+
+
+def test_results_that_are_not_finite_are_said(capsys, tmp_path):
+    (tmp_path / "model.py").write_text(MODEL)
+    given = ("--device", "cpu", "--steps", "3")
+    code, out, _ = bench(capsys, "model", f"{tmp_path}/model.py:nan", *given)
+    assert code == 0
+    assert "note: The model's results hold infinities or nan" in out
+
+
+def test_ctrl_c_writes_nothing(tmp_path):
+    (tmp_path / "model.py").write_text(MODEL)
+    (tmp_path / "old.csv").write_text("old")
+    process = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "cuda_morph", "bench", "model", f"{tmp_path}/model.py:slow"),
+            *("--device", "cpu", "--steps", "500"),
+            *("--csv", str(tmp_path / "old.csv"), "--json", str(tmp_path / "new.json")),
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=tmp_path,
+        text=True,
+    )
+    end = time.monotonic() + 60
+    while not (tmp_path / "running").exists() and time.monotonic() < end:
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert out == ""
+    assert "Traceback" not in err
+    assert (tmp_path / "old.csv").read_text() == "old"
+    assert sorted(path.suffix for path in tmp_path.iterdir() if path.is_file()) == [
+        "",
+        ".csv",
+        ".py",
+    ]
+
+
+def test_outputs_are_checked_before_anything_is_measured(capsys, tmp_path):
+    given = ("overhead", "--backend", "cpu", "--rounds", "100000")
+    code, out, err = bench(capsys, *given, "--csv", str(tmp_path))
+    assert (code, out) == (2, "")
+    assert "Is a directory" in err
+    file = str(tmp_path / "x")
+    code, _, err = bench(capsys, *given, "--csv", file, "--json", file)
+    assert code == 2
+    assert "--csv and --json name one file" in err
 
 
 @pytest.mark.parametrize(

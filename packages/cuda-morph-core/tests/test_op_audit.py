@@ -28,6 +28,10 @@ def raises():
 def leaves():
     raise SystemExit("bye")
 
+def loud():
+    print("a line on standard output")
+    return with_inputs()
+
 def number():
     return 7
 
@@ -97,6 +101,13 @@ def test_functions_and_keywords(model, capsys):
     assert "aten::add" in out
 
 
+def test_what_the_model_prints_is_not_in_the_answer(model, capsys):
+    code, out, err = audit(capsys, f"{model}:loud", "--format", "json")
+    assert code == 0
+    assert json.loads(out)["ok"] is True
+    assert "a line on standard output" in err
+
+
 def test_a_fallback_is_found(model, capsys):
     code, out, _ = audit(capsys, f"{model}:falls_back", "--format", "json")
     answer = json.loads(out)
@@ -123,6 +134,9 @@ def test_nothing_on_the_device_is_no_success(model, capsys):
         ("number", [], "returned a int"),
         ("plain", ["--input", "2,x"], "not understood"),
         ("plain", ["--input", "2,16:float33"], "not understood"),
+        ("plain", ["--input", "2,16:qint8"], "no random input of dtype qint8"),
+        ("plain", ["--input", "2,16:bits8"], "no random input of dtype bits8"),
+        ("plain", ["--input", "2,16:float8_e5m2"], "The model failed"),
         ("plain", ["--input", "0,16"], "0 elements"),
         ("plain", ["--input", "999999,999999"], "elements"),
         ("plain", ["--input", "2,17"], "The model failed: RuntimeError"),

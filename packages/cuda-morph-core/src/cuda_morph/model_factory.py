@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 _MODULE = "cuda_morph_model_file"
-_SHAPE = re.compile(r"(\d+(?:,\d+)*)(?::([a-z]+\d*))?", re.ASCII)
+_SHAPE = re.compile(r"(\d+(?:,\d+)*)(?::([a-z][a-z0-9_]*))?", re.ASCII)
 _SEED = 20240229
 _LARGEST_INTEGER = 10
 _MOST_ELEMENTS = 2**31
@@ -52,7 +52,7 @@ class ModelCall:
         Raises:
             LaunchError: The model raised, or gives nothing that can be differentiated.
         """
-        results = [one for one in tensors(_plain(self())) if one.requires_grad]
+        results = [one for one in tensors(plain(self())) if one.requires_grad]
         if not results:
             raise LaunchError(
                 "The model gives nothing that can be differentiated.",
@@ -203,12 +203,19 @@ def _random_input(shape: tuple[int, ...], dtype: str) -> Any:
     import torch
 
     kind = getattr(torch, dtype)
-    if kind.is_floating_point or kind.is_complex:
-        return torch.randn(shape).to(kind)
-    return torch.randint(0, 2 if kind == torch.bool else _LARGEST_INTEGER, shape).to(kind)
+    try:
+        if kind.is_floating_point or kind.is_complex:
+            return torch.randn(shape).to(kind)
+        return torch.randint(0, 2 if kind == torch.bool else _LARGEST_INTEGER, shape).to(kind)
+    except (RuntimeError, NotImplementedError) as error:
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        raise SettingError(
+            f"PyTorch makes no random input of dtype {dtype}: {lines[0][:200]}",
+            hint="Let the factory return (model, inputs).",
+        ) from error
 
 
-def _plain(result: Any) -> Any:
+def plain(result: Any) -> Any:
     """Returns a model's result as containers of tensors; dataclass-like results have a dict."""
     if isinstance(result, (dict, list, tuple)) or hasattr(result, "requires_grad"):
         return result

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from cuda_morph.benchmarks.report import BenchReport, BenchRow
 from cuda_morph.benchmarks.timing import Spread, synchroniser, time_steps
+from cuda_morph.model_factory import plain
 from cuda_morph.verification.structures import tensors
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ _BATCH, _LENGTH = 4, 32
 _MILLI = 1e3
 _TOKEN_DIMENSIONS = 2
 _ENOUGH_FOR_P99 = 100
+_NOT_FINITE = "The model's results hold infinities or nan: it may not do the work that it should."
 _FEW = "With fewer than 100 steps p99 is the slowest step."
 
 
@@ -82,6 +84,7 @@ def measure_model(
     """
     step = _training_step(call) if train else _inference_step(call)
     times = time_steps(step, synchroniser(device.device), warm_up=warm_up, steps=steps)
+    finite = _is_finite(call)
     spread, (samples, tokens) = Spread.of(times), _sizes(call)
     figures = _figures(spread, samples, tokens, sum(times), steps)
     median, low, high = (value * _MILLI for value in (spread.p50, spread.p25, spread.p75))
@@ -101,10 +104,23 @@ def measure_model(
             ),
         ),
         settings={"warm_up": warm_up, "steps": steps, "train": train},
-        notes=(notes, *((_FEW,) if steps < _ENOUGH_FOR_P99 else ())),
+        notes=(
+            *(() if finite else (_NOT_FINITE,)),
+            notes,
+            *((_FEW,) if steps < _ENOUGH_FOR_P99 else ()),
+        ),
         bar_title="median step, ms",
         seconds=tuple(times),
     )
+
+
+def _is_finite(call: ModelCall) -> bool:
+    """Looks at the results of one more step, after those that were timed."""
+    import torch
+
+    with torch.no_grad():
+        found = [one.cpu() for one in tensors(plain(call())) if one.is_floating_point()]
+    return all(bool(one.double().isfinite().all()) for one in found)
 
 
 def _inference_step(call: ModelCall) -> Callable[[], object]:

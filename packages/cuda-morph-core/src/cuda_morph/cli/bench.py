@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -146,7 +148,9 @@ def model(
     outputs = _Outputs(**files)
     if target is not None:
         model_factory.split_target(target)
-    with opened(request_device(backend, device)) as chosen:
+    request = request_device(backend, device)
+    # What the model prints does not belong into the answer.
+    with contextlib.redirect_stdout(sys.stderr), opened(request) as chosen:
         made = models.built_in_model if target is None else model_factory.load_factory(target)
         call = model_factory.build(made, inputs, chosen.device)
         report = models.measure_model(

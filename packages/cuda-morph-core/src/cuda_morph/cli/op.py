@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -82,7 +84,8 @@ def _audit(
     request = request_device(backend, device)
     why = "On the CPU every kernel is the CPU's: there is nothing to tell apart."
     refuse_cpu(request.device_type, why)
-    with opened(request) as chosen:
+    # What the model prints does not belong into the answer.
+    with contextlib.redirect_stdout(sys.stderr), opened(request) as chosen:
         refuse_cpu(chosen.device.type, why)
         call = model_factory.build(model_factory.load_factory(target), inputs, chosen.device)
         return run_audit(target, call, chosen, backward=backward)

@@ -32,8 +32,8 @@ _ORDER = (CRASHED, TIMED_OUT, FAIL, NOT_RUN, UNSUPPORTED, PARTLY, PASS, SKIPPED)
 _SIMULATED = "Simulated: no accelerator took part; agreement says nothing about hardware."
 _REFERENCE = (
     "The reference is the CPU in 64 bits. Where the CPU's own result in the same dtype is not "
-    "within tolerance of that, or the operator means something else there, that result is the "
-    "reference; of random operators only shape and dtype are compared."
+    "within tolerance of that, or the operator means something else there, its result is a "
+    "reference too; of random operators only shape and dtype are compared."
 )
 
 
