@@ -177,6 +177,10 @@ BACKEND = Backend(
         ({"CUDA_VISIBLE_DEVICES": "all"}, "warn"),
         ({"CUDA_VISIBLE_DEVICES": "0", "MYCHIP_VISIBLE_DEVICES": "1"}, "warn"),
         ({"CUDA_VISIBLE_DEVICES": "0", "MYCHIP_VISIBLE_DEVICES": "0"}, "ok"),
+        ({"CUDA_VISIBLE_DEVICES": "0;1"}, "warn"),
+        ({"CUDA_VISIBLE_DEVICES": "0x1"}, "warn"),
+        ({"CUDA_VISIBLE_DEVICES": " 0 , 1 "}, "ok"),
+        ({"CUDA_VISIBLE_DEVICES": "GPU-0a1b"}, "ok"),
         ({"CUDA_VISIBLE_DEVICES": ""}, "ok"),
         ({"CUDA_MORPH_BACKEND": "mychip", "CUDA_MORPH_VIEW": "CUDA"}, "ok"),
         ({}, "ok"),
@@ -231,6 +235,35 @@ def test_autoload_shows_the_hidden_cause(fake_site):
     assert full["autoload.cuda_morph"].level.value == "ok"
 
 
+def test_two_distributions_that_load_under_one_name(fake_site):
+    (fake_site.root / "bad_backend.py").write_text("def start():\n    raise OSError('no driver')\n")
+    (fake_site.root / "good_backend.py").write_text("def start():\n    pass\n")
+    fake_site.modules += ["bad_backend", "good_backend"]
+    for name, module in (("bad-dist", "bad_backend"), ("good-dist", "good_backend")):
+        install(fake_site, name, entry_points=f"[torch.backends]\nsame = {module}:start\n")
+    [found] = [
+        one for one in startup.look_at_autoload(full=True, seconds=60) if one.id == "autoload.same"
+    ]
+    assert found.level.value == "fail"
+    assert "no driver" in found.message
+    assert "bad-dist" in found.fix
+    assert "good-dist" in found.fix
+
+
+@pytest.mark.parametrize(
+    ("version", "level"),
+    [("2.5.1", "warn"), ("not.a.version", "warn"), (None, "ok")],
+)
+def test_metadata_of_another_pytorch_than_its_files(fake_site, version, level):
+    if version:
+        install(fake_site, "torch", version)
+    [found] = [one for one in libraries.look() if one.id == "torch"]
+    assert found.level.value == level
+    if version:
+        assert version in found.message
+        assert surroundings.torch_build().version in found.message
+
+
 def test_early_imports(tmp_path, monkeypatch):
     (found,) = startup.look_at_early_imports(["early_adapter"])
     assert found.level.value == "ok"
@@ -272,6 +305,14 @@ def test_command_line():
     answer = json.loads(done.stdout)
     assert answer["environment"]["plugin cpu"].startswith("ready")
     assert answer["counts"]["fail"] == 0
+    assert set(answer) == {"environment", "findings", "counts"}
+    assert sum(answer["counts"].values()) == len(answer["findings"])
+    for one in answer["findings"]:
+        assert set(one) == {"id", "level", "message", "fix", "source"}
+        assert all(isinstance(value, str) for value in one.values())
+    page = (Path(__file__).parents[3] / "docs" / "user-guide" / "doctor.md").read_text()
+    for key in (*answer, *answer["counts"], *answer["findings"][0]):
+        assert f"`{key}`" in page.partition("## For programs")[2]
     done = doctor("--plugin", "no-such")
     assert done.returncode == 2
     assert "no-such" in done.stderr

@@ -1,9 +1,12 @@
 """Health checks for plugins: they look when asked, and say what they saw."""
 
+import inspect
+import re
 import shutil
 import subprocess
 import sys
 from importlib import metadata
+from pathlib import Path
 
 import pytest
 import torch
@@ -114,3 +117,17 @@ def test_another_layer_is_seen_when_it_starts_with_python(monkeypatch):
     monkeypatch.delenv("MYCHIP_SHIM")
     monkeypatch.setitem(sys.modules, "shim_that_is_loaded", pytest)
     assert check.run().ok is False
+
+
+def test_the_guide_lists_every_maker():
+    guide = (Path(__file__).parents[3] / "docs" / "plugin-author-guide.md").read_text()
+    section = guide.partition("| maker | the check |")[2].partition("\n\n")[0]
+    listed = re.findall(r"^\| `(\w+)` \|", section, flags=re.MULTILINE)
+    makers = [
+        name
+        for name, value in vars(make).items()
+        if inspect.isfunction(value)
+        and not name.startswith("_")
+        and value.__module__ == make.__name__
+    ]
+    assert listed == makers

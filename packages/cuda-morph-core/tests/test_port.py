@@ -108,6 +108,24 @@ def test_own_methods_of_the_project_are_left():
     assert ".to(DEVICE_TYPE)" in port_source(source, own_methods=["cuda"], unsafe=True).after
 
 
+def test_own_names_of_self_are_never_torchs():
+    source = f"{HEAD}class A:\n    def f(self, x):\n        return self.is_cuda, x.is_cuda\n"
+    own = port_source(source, own_methods=["is_cuda"], unsafe=True)
+    assert "return self.is_cuda, (x.device.type == DEVICE_TYPE)" in own.after
+    assert "self.device.type" in port_source(source).after
+
+
+def test_torch_is_imported_for_tensors_of_others_on_request_only():
+    source = "import os\n\ndef f(x):\n    return x.cuda()\n"
+    result = port_source(source)
+    assert (result.after, result.unsafe_left) == (source, 1)
+    after = port_source(source, unsafe=True).after
+    assert after == f"import os\nimport torch\n\n{TYPE}\ndef f(x):\n    return x.to(DEVICE_TYPE)\n"
+    assert port_source(after, unsafe=True).after == after
+    lazy = "import os\ndef f(x):\n    import torch\n    return x.cuda()\n"
+    assert port_source(lazy, unsafe=True).after == lazy
+
+
 def test_imports_of_amp_move_when_all_uses_do():
     source = "import torch\nfrom torch.cuda.amp import (\n    GradScaler,  # scales\n    autocast,\n)\n\nwith autocast():\n    s = GradScaler()\n"
     result = port_source(source)

@@ -256,6 +256,14 @@ def test_platform_plugins_are_asked_in_a_child(site, code, level, words):
     assert words in asked.message
 
 
+def test_two_platform_plugins_of_one_name(site):
+    for name in ("vllm-mychip", "vllm-mychip2"):
+        install(site, name, entry_points=PLATFORM)
+    [asked] = [one for one in examine("mychip", full=True).findings if one.id == "asked.mychip"]
+    assert asked.level.value == "fail"
+    assert "vllm-mychip and vllm-mychip2 register" in asked.message
+
+
 def test_command_line(site):
     def vllm(*words):
         result = CliRunner().invoke(cli, ["vllm", *words], standalone_mode=False)

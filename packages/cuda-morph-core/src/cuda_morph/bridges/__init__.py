@@ -7,7 +7,10 @@ that only some targets or plugins need are imported for them.
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING
+from multiprocessing.reduction import ForkingPickler
+from typing import TYPE_CHECKING, Any
+
+import torch.multiprocessing.reductions  # noqa: TID253 - torch is loaded at activation
 
 from cuda_morph.bridges import (
     compiled_code,
@@ -16,6 +19,7 @@ from cuda_morph.bridges import (
     profiler,
     serialization,
 )
+from cuda_morph.device.treatments import Notices
 from cuda_morph.plugins import get_plugin
 from cuda_morph.torch_facts import PRIVATE_USE_ONE
 
@@ -50,6 +54,28 @@ def _apply_for_target(context: LayerContext, target: Target) -> None:
 
         module_conversion.apply(context.journal)
         device_module.apply(context, target)
+        _copy_to_processes(context.journal)
+
+
+def _copy_to_processes(journal: Journal) -> None:
+    """Lets tensors of the device be sent to other processes; see `process_copies`.
+
+    Official point: ``ForkingPickler.register``. An adapter's own reducer stays.
+    """
+    own = torch.multiprocessing.reductions.reduce_tensor
+    notices = Notices()
+
+    def reduce(tensor: Any) -> Any:
+        if tensor.is_cpu or tensor.is_meta:
+            return own(tensor)
+        from cuda_morph.bridges import process_copies
+
+        return process_copies.reduce_by_copy(tensor, notices)
+
+    reducers = ForkingPickler._extra_reducers  # type: ignore[attr-defined]
+    for cls in (torch.Tensor, torch.nn.Parameter):
+        if reducers.get(cls) is own:
+            journal.set_item(reducers, cls, reduce)
 
 
 def _apply_for_plugin(context: LayerContext, target: Target, tier: str) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from cuda_morph.diagnosis.finding import Finding, Level
 from cuda_morph.frozen_record import frozen_record
 from cuda_morph.information import native_state
+from cuda_morph.torch_build import torch_build
 from cuda_morph.torch_facts import TESTED_TORCH, is_tested, torch_version
 
 if TYPE_CHECKING:
@@ -65,7 +66,13 @@ def _judge(row: KnownGood, version: str) -> Finding:
 
 
 def _torch() -> Finding:
-    version, tested = torch_version(), " and ".join(TESTED_TORCH)
+    version, build, tested = torch_version(), torch_build(), " and ".join(TESTED_TORCH)
+    if build is not None and not _same(version, build.version):
+        # What pip says is what plugins and requirements are compared with.
+        said = f"the metadata of another, {version}" if version else "no metadata"
+        text = f"PyTorch's files are those of {build.version}, with {said}"
+        fix = "Install PyTorch again, in one piece: two installations are mixed, or part is gone."
+        return Finding(id="torch", level=Level.WARN, message=text, fix=fix)
     if version is None:
         fix = "Install PyTorch, in the vendor's build where there is one."
         return Finding(id="torch", level=Level.FAIL, message="PyTorch is not installed", fix=fix)
@@ -73,6 +80,11 @@ def _torch() -> Finding:
         return Finding(id="torch", level=Level.OK, message=f"PyTorch {version} is a tested release")
     text = f"PyTorch {version} is not among the tested releases ({tested}); it is tried"
     return Finding(id="torch", level=Level.WARN, message=text, fix="Report what does not work.")
+
+
+def _same(metadata_version: str | None, own: str) -> bool:
+    """Compares without what stands behind a plus: some builds name it in one place only."""
+    return (metadata_version or "").partition("+")[0] == own.partition("+")[0]
 
 
 def _native() -> Finding:

@@ -89,7 +89,8 @@ def examine(
     if backend is not None and version is not None:
         findings.append(serving_platforms.served(rows[0], entries, version))
     if full:
-        names = [one.name for one in entries if one.group == PLATFORMS and one.loaded]
+        loaded = (one.name for one in entries if one.group == PLATFORMS and one.loaded)
+        names = dict.fromkeys(loaded)
         answers = contained.run("platform", names, seconds=seconds)
         findings += [serving_platforms.asked(outcome) for outcome in answers]
     notes = tuple(_note(row, entries) for row in rows)

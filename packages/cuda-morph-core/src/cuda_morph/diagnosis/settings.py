@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 import shutil
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 _AUTOLOAD = "TORCH_DEVICE_BACKEND_AUTOLOAD"
 _CUDA_VISIBLE = "CUDA_VISIBLE_DEVICES"
+_NUMBER = re.compile(r"\d+")
 _FLAGS = (environment.STRICT, environment.NO_PATCH, environment.AUTO_ACTIVATE)
 
 
@@ -81,10 +83,21 @@ def _torch_s() -> Iterator[Finding]:
 
 def _cuda_s() -> Iterator[Finding]:
     value = os.environ.get(_CUDA_VISIBLE)
-    problem = cuda_like(("GPU-", "MIG-"))(value) if value is not None else ""
+    problem = ""
+    if value is not None:
+        problem = cuda_like(("GPU-", "MIG-"))(value) or _cut_short(value)
     if problem:
         text = f"{value!r}: {problem}"
         yield _finding(_CUDA_VISIBLE, Level.WARN, text, "Write numbers such as 0,1,3.")
+
+
+def _cut_short(value: str) -> str:
+    """CUDA takes the number at the start of an item, and is silent about the rest."""
+    for item in map(str.strip, value.split(",")):
+        number = _NUMBER.match(item)
+        if number is not None and number[0] != item:
+            return f"{item!r} counts as {int(number[0])}."
+    return ""
 
 
 def _twins(backends: Iterable[Backend]) -> Iterator[Finding]:

@@ -17,6 +17,7 @@ from cuda_morph.diagnosis.worker import AUTOLOAD_GROUP
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from importlib.metadata import EntryPoint
 
 _LIST = "import sys, json; print('\\n' + json.dumps(sorted(sys.modules)))"
 _CUSTOM = ("sitecustomize", "usercustomize")
@@ -78,33 +79,40 @@ def look_at_autoload(*, full: bool, seconds: float) -> Iterator[Finding]:
     Yields:
         One finding for each entry point.
     """
-    entries = {entry.name: entry for entry in metadata.entry_points(group=AUTOLOAD_GROUP)}
+    entries = metadata.entry_points(group=AUTOLOAD_GROUP)
     if full and importlib.util.find_spec("torch") is not None:
-        for outcome in contained.run("autoload", entries, seconds=seconds):
-            yield _loaded(outcome)
+        names = dict.fromkeys(entry.name for entry in entries)
+        for outcome in contained.run("autoload", names, seconds=seconds):
+            same = [entry for entry in entries if entry.name == outcome.subject]
+            yield _loaded(outcome, same)
         return
-    for name, entry in sorted(entries.items()):
+    for entry in sorted(entries, key=lambda one: one.name):
+        id_ = f"autoload.{entry.name}"
         if _is_there(entry.module):
             text = f"{entry.value} is registered"
             more = "" if full else "; doctor --full loads it"
-            yield Finding(id=f"autoload.{name}", level=Level.OK, message=text + more)
+            yield Finding(id=id_, level=Level.OK, message=text + more)
         else:
             text = f"{entry.value} is registered and its module is not there: import torch fails"
-            dist = entry.dist.name if entry.dist else "its distribution"
-            yield Finding(id=f"autoload.{name}", level=Level.FAIL, message=text, fix=_way_out(dist))
+            yield Finding(id=id_, level=Level.FAIL, message=text, fix=_way_out([entry]))
 
 
-def _loaded(outcome: contained.Outcome) -> Finding:
+def _loaded(outcome: contained.Outcome, entries: list[EntryPoint]) -> Finding:
+    """Judges all entry points of one name: PyTorch loads each."""
     if not outcome.error:
         return Finding(id=outcome.id, level=Level.OK, message="loads")
-    (entry,) = metadata.entry_points(group=AUTOLOAD_GROUP, name=outcome.subject)
-    dist = entry.dist.name if entry.dist else "its distribution"
-    text = f"{entry.value} of {dist} makes import torch fail: {outcome.error}"
-    return Finding(id=outcome.id, level=Level.FAIL, message=text, fix=_way_out(dist))
+    what = " or ".join(f"{entry.value} of {_owner(entry)}" for entry in entries)
+    text = f"{what} makes import torch fail: {outcome.error}"
+    return Finding(id=outcome.id, level=Level.FAIL, message=text, fix=_way_out(entries))
 
 
-def _way_out(dist: str) -> str:
-    return f"Repair or uninstall {dist}; TORCH_DEVICE_BACKEND_AUTOLOAD=0 skips it for now."
+def _owner(entry: EntryPoint) -> str:
+    return entry.dist.name if entry.dist else "a distribution without a name"
+
+
+def _way_out(entries: list[EntryPoint]) -> str:
+    owners = " or ".join(_owner(entry) for entry in entries)
+    return f"Repair or uninstall {owners}; TORCH_DEVICE_BACKEND_AUTOLOAD=0 skips it for now."
 
 
 def _is_there(module: str) -> bool:

@@ -71,8 +71,8 @@ def _autoload(name: str, _first: int) -> Iterator[dict[str, Any]]:
     def load() -> dict[str, Any]:
         os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"
         __import__("torch")
-        (found,) = metadata.entry_points(group=AUTOLOAD_GROUP, name=name)
-        found.load()()
+        for found in metadata.entry_points(group=AUTOLOAD_GROUP, name=name):
+            found.load()()
         return {"ok": True}
 
     yield _contained(load)
@@ -82,8 +82,11 @@ def _platform(name: str, _first: int) -> Iterator[dict[str, Any]]:
     yield _begin(0, id=f"asked.{name}", summary="vLLM asks whether its device is here")
 
     def ask() -> dict[str, Any]:
-        (found,) = metadata.entry_points(group="vllm.platform_plugins", name=name)
-        answer = found.load()()
+        found = list(metadata.entry_points(group="vllm.platform_plugins", name=name))
+        if len(found) > 1:
+            owners = " and ".join(sorted(entry.dist.name for entry in found if entry.dist))
+            raise ValueError(f"{owners} register the same name")
+        answer = found[0].load()()
         if answer is not None and not isinstance(answer, str):
             raise TypeError(f"it must answer with the name of a class or None, got {answer!r:.60}")
         return {"active": answer}

@@ -28,6 +28,7 @@ _CUDA = b"cuda\0"
 _POINTER_SIZE = 8
 _STRING_HEADER = 16  # of libstdc++: pointer and length, then the characters of a short string
 _DEVICE_TYPES = 32  # more than c10::DeviceType has
+_PATH_COLUMN = 5  # of /proc/self/maps
 _SHORT_STRING_CAPACITY = 15
 
 
@@ -65,10 +66,10 @@ def _segments() -> tuple[Segment, ...]:
         ours = "/libc10.so" in line
         if not ours and (not found or "/" in line):
             continue
-        span, permissions, *_ = line.split(maxsplit=2)
-        start, end = (int(part, 16) for part in span.split("-"))
-        if ours or start == found[-1].end:
-            found.append(Segment(start=start, end=end, permissions=permissions))
+        fields = line.split()
+        start, end = (int(part, 16) for part in fields[0].split("-"))
+        if ours or (len(fields) == _PATH_COLUMN and start == found[-1].end):
+            found.append(Segment(start=start, end=end, permissions=fields[1]))
     if not found:
         raise LookupError("libc10 is not loaded")
     return tuple(found)

@@ -27,6 +27,15 @@ def torch_name(module: cst.Module) -> str | None:
     return _TORCH if any(map(_brings_parts, module.body)) and not _is_taken(module) else None
 
 
+def can_import_torch(module: cst.Module) -> bool:
+    """Tells whether a module that has nothing to do with torch's name could import it.
+
+    Args:
+        module: The module.
+    """
+    return any(map(_is_import, module.body)) and not uses_name(module, _TORCH)
+
+
 def imports_torch(module: cst.Module) -> bool:
     """Tells whether a module imports torch itself at its top level, not only parts of it."""
     return any(_bound_by(statement) for statement in module.body)
@@ -141,18 +150,23 @@ def head_end(module: cst.Module) -> int:
 
     Returns:
         The number of statements up to the definitions of an earlier port, or else up to the end of
-        the first run of imports that has torch in it.
+        the first run of imports that has torch in it, or where none has, of the first run.
     """
     for name in (DEVICE_MODULE, DEVICE_TYPE):
         for number, statement in enumerate(module.body):
             if m.matches(statement, _assignment(name)):
                 return number + 1
-    seen_torch = False
-    named = imports_torch(module)
+    brings = next(
+        (test for test in (_bound_by, _brings_parts) if any(map(test, module.body))), _is_import
+    )
+    seen = False
     for number, statement in enumerate(module.body):
-        top = isinstance(statement, (cst.SimpleStatementLine, cst.Try))
-        is_import = bool(top and m.findall(statement, m.Import() | m.ImportFrom()))
-        if seen_torch and not is_import:
+        if seen and not _is_import(statement):
             return number
-        seen_torch = seen_torch or bool(_bound_by(statement) if named else _brings_parts(statement))
+        seen = seen or bool(brings(statement))
     return len(module.body)
+
+
+def _is_import(statement: cst.CSTNode) -> bool:
+    top = isinstance(statement, (cst.SimpleStatementLine, cst.Try))
+    return bool(top and m.findall(statement, m.Import() | m.ImportFrom()))

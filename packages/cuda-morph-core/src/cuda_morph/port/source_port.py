@@ -6,13 +6,20 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
+import libcst.matchers as m
 from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
 
 from cuda_morph.frozen_record import frozen_record
 from cuda_morph.port import expressions
 from cuda_morph.port.amp_imports import ported_amp_imports
 from cuda_morph.port.cuda_imports import MovedImports
-from cuda_morph.port.module_names import head_end, insert_definitions, torch_name, uses_name
+from cuda_morph.port.module_names import (
+    can_import_torch,
+    head_end,
+    insert_definitions,
+    torch_name,
+    uses_name,
+)
 from cuda_morph.port.rewrites import CALL_REWRITES, REWRITES, amp_decorator
 from cuda_morph.port.scripted import is_scripted, scripted_names
 from cuda_morph.scan.file_scan import scan_source
@@ -65,12 +72,16 @@ def port_source(
     except cst.ParserSyntaxError as error:
         raise SyntaxError(f"line {error.raw_line}: {error.message}") from error
     torch = torch_name(module)
+    stranger = torch is None and _works_on_tensors(findings) and can_import_torch(module)
+    if stranger:
+        torch = "torch"
     taken = any(uses_name(module, name) and own not in text for name, own in _OWN_NAMES.items())
     if torch is None or taken:
         return unchanged
     imports = MovedImports(module, torch, head_end(module))
     settled = imports.handled(findings, text) if imports.names else set()
     porter = _Porter(findings, torch, unsafe=unsafe, own_methods=frozenset(own_methods))
+    porter.stranger = stranger
     changed = MetadataWrapper(module, unsafe_skip_copy=True).visit(porter)
     changed, moved = ported_amp_imports(changed, findings, porter.done)
     done = porter.done | moved | settled
@@ -80,6 +91,11 @@ def port_source(
         imports.without(changed), torch, porter.names | imports.used, imports.statements()
     )
     return _result(text, changed.code, findings, done, porter.unsafe)
+
+
+def _works_on_tensors(findings: list[Finding]) -> bool:
+    """Tells from ``.cuda()`` and ``.is_cuda`` that a module without torch has its tensors."""
+    return any(found.rule in {"CM102", "CM103"} for found in findings)
 
 
 _OWN_NAMES = {
@@ -123,6 +139,8 @@ class _Porter(cst.CSTTransformer):
         self.done: set[int] = set()
         self.names: set[str] = set()
         self.unsafe = 0
+        self.stranger = False
+        """The module does not import torch yet: nothing is known for sure."""
 
     def visit_Module(self, node: cst.Module) -> None:  # noqa: N802 - libcst's naming
         """Notes where the definitions end: what runs before them cannot use them."""
@@ -175,19 +193,24 @@ class _Porter(cst.CSTTransformer):
     ) -> cst.BaseExpression:
         for number, found in self._found(at):
             rewrite = table.get(found.rule) if number not in self.done else None
+            if self._is_own(found) and _is_of_self(at):
+                continue
             answer = rewrite(node, found, self._torch) if rewrite else None
             if answer is not None and self._accept(number, found, answer):
                 return expressions.keep_parentheses(node, _without_parentheses(answer.node, node))
         return node
 
     def _accept(self, number: int, found: Finding, answer: Rewrite) -> bool:
-        own = {"CM102": "cuda", "CM103": "is_cuda"}.get(found.rule) in self._own
-        if (own or not answer.safe) and not self._unsafe:
+        own = self._is_own(found)
+        if (own or self.stranger or not answer.safe) and not self._unsafe:
             self.unsafe += 1
             return False
         self.done.add(number)
         self.names |= answer.names
         return True
+
+    def _is_own(self, found: Finding) -> bool:
+        return {"CM102": "cuda", "CM103": "is_cuda"}.get(found.rule) in self._own
 
     def _decorator(self, original: cst.Decorator, updated: cst.Decorator) -> cst.Decorator:
         for number, found in self._found(original.decorator):
@@ -196,6 +219,11 @@ class _Porter(cst.CSTTransformer):
                 if answer is not None and self._accept(number, found, answer):
                     return updated.with_changes(decorator=answer.node)
         return updated
+
+
+def _is_of_self(node: cst.CSTNode) -> bool:
+    """Tells ``self.cuda``: where the project defines that name, it is not torch's."""
+    return isinstance(node, cst.Attribute) and m.matches(node.value, m.Name("self"))
 
 
 def _without_parentheses(new: cst.BaseExpression, old: cst.BaseExpression) -> cst.BaseExpression:
