@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -98,6 +99,20 @@ def test_overhead_refuses_an_active_process(capsys):
         code, _, err = bench(capsys, "overhead", "--backend", "cpu")
     assert code == 2
     assert "no native state" in err
+
+
+def test_overhead_refuses_automatic_activation():
+    """Which happens when PyTorch is imported, after the command has begun."""
+    done = subprocess.run(
+        [sys.executable, "-m", "cuda_morph", "bench", "overhead", "--backend", "cpu"],
+        env=os.environ | {"CUDA_MORPH_AUTO_ACTIVATE": "1", "CUDA_MORPH_BACKEND": "cpu"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "no native state" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_ops_with_all_outputs(capsys, tmp_path):

@@ -169,7 +169,7 @@ def test_ctrl_c_ends_the_worker_too(fake_site, monkeypatch):
     start = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         isolation.verify(order, interrupt)
-    assert time.monotonic() - start < 30
+    assert time.monotonic() - start < 4
     assert not alive(stopped[0])
 
 

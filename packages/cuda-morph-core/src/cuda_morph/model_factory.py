@@ -56,7 +56,7 @@ class ModelCall:
         if not results:
             raise LaunchError(
                 "The model gives nothing that can be differentiated.",
-                hint="Leave --backward away, or return a tensor that needs a gradient.",
+                hint="Leave --backward or --train away, or return a tensor that needs a gradient.",
             )
         try:
             sum(one.abs().sum() for one in results).backward()

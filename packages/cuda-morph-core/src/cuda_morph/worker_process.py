@@ -81,9 +81,16 @@ class WorkerProcess:
                 said: dict[str, Any] = json.loads(line)
                 return said
 
-    def stop(self) -> str:
-        """Ends the process and all it started; says how it ended, nothing for a good end."""
-        if self._late is None:
+    def stop(self, *, at_once: bool = False) -> str:
+        """Ends the process and all it started.
+
+        Args:
+            at_once: Do not wait for it to end by itself, as after its last answer.
+
+        Returns:
+            How it ended; nothing for a good end.
+        """
+        if self._late is None and not at_once:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(timeout=_GRACE)
         code = self._process.poll()

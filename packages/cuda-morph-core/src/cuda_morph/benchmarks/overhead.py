@@ -9,13 +9,14 @@ activation that was taken back, as so much work just before slows the next block
 
 from __future__ import annotations
 
+import contextlib
 import statistics
 import time
 import timeit
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from cuda_morph.activation import activate, deactivate
+from cuda_morph.activation import activate, deactivate, is_active
 from cuda_morph.benchmarks.report import BenchReport, BenchRow
 from cuda_morph.benchmarks.timing import quartile_range
 from cuda_morph.chosen_device import ChosenDevice
@@ -110,8 +111,8 @@ def measure_overhead(
     Raises:
         MorphError: The backend cannot be used, or changes nothing that could cost.
     """
-    from cuda_morph.activation import is_active
-
+    with contextlib.suppress(ImportError):  # what is missing is said by `activate`
+        import torch  # noqa: F401 - automatic activation happens here, if at all
     if is_active():
         raise AlreadyActiveError(
             "A backend is active already, so there is no native state to compare with.",

@@ -112,8 +112,10 @@ class _Run:
         try:
             while (answer := child.answer(self._seconds_left())) is not None:
                 refused = self._take(**answer) or refused
-        finally:
-            end = child.stop() or "it ended its process"
+        except BaseException:
+            child.stop(at_once=True)
+            raise
+        end = child.stop() or "it ended its process"
         if refused is not None:
             end = refused.message
             if not self._names:
