@@ -236,7 +236,7 @@ def fill_blanks(project):
     (package / "data" / "error_codes.json").write_text(shown(project, "json")[1])
     change(
         package / "personality.py",
-        ("error_texts={}", 'error_texts={"out_of_memory": "Memory is full. OUT_OF_MEMORY (2)"}'),
+        ("error_texts={}", 'error_texts={"out_of_memory": "MyChip out of memory (2)"}'),
         ("functions=None", "functions=_functions"),
         ("PERSONALITY =", FUNCTIONS),
     )
