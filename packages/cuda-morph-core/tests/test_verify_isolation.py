@@ -56,6 +56,8 @@ def main(order):
 
 def act(name):
     if name == "aborts":
+        if os.fork() == 0:
+            time.sleep(600)  # a helper of the driver, which holds on to every pipe
         print("welcome to the driver")
         print("driver: page fault", file=sys.stderr)
         os.abort()
@@ -155,10 +157,11 @@ def test_what_never_starts_is_an_error(fake_site, monkeypatch, setup, words, err
 def test_ctrl_c_ends_the_worker_too(fake_site, monkeypatch):
     """The worker's process is found by what it writes."""
     setup = '(HERE / "alive").write_text(str(os.getpid())); NAMES[0] = "hangs"'
-    stopped = []
+    stopped, start = [], []
 
     def interrupt(_done, _of):
         stopped.append(int((fake_site.root / "alive").read_text()))
+        start.append(time.monotonic())
         raise KeyboardInterrupt
 
     (fake_site.root / "made_worker.py").write_text(WORKER.replace("SETUP", setup))
@@ -166,10 +169,9 @@ def test_ctrl_c_ends_the_worker_too(fake_site, monkeypatch):
     order = isolation.Order(
         request=REQUEST, ops=None, dtypes=("float32",), quick=True, samples=1, seconds=60
     )
-    start = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         isolation.verify(order, interrupt)
-    assert time.monotonic() - start < 4
+    assert time.monotonic() - start[0] < 4
     assert not alive(stopped[0])
 
 

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ _START = (
     "from importlib import import_module; import_module(sys.argv[2]).main(*sys.argv[3:])"
 )
 _GRACE = 5.0
+_LOOK = 1.0
+"""Seconds after which it is looked whether the process still lives."""
 _LAST = 4096
 """Bytes at the end of what was printed that are looked at."""
 
@@ -69,12 +72,19 @@ class WorkerProcess:
 
     def answer(self, seconds: float) -> dict[str, Any] | None:
         """Returns the next answer; ``None`` when there is none in time, or none any more."""
+        end = time.monotonic() + max(0.0, seconds)
         while True:
+            ended = self._process.poll() is not None
+            left = min(_LOOK, max(0.0, end - time.monotonic()))
             try:
-                line = self._lines.get(timeout=max(0.0, seconds))
+                line = self._lines.get(timeout=_LOOK if ended else left)
             except queue.Empty:
-                self._late = seconds
-                return None
+                if ended:  # what it started holds its end of the pipe
+                    return None
+                if left < _LOOK:
+                    self._late = seconds
+                    return None
+                continue
             if line is None:
                 return None
             with contextlib.suppress(ValueError):  # cut off in the middle
