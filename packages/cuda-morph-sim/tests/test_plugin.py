@@ -44,6 +44,7 @@ def test_detection_says_why_not(monkeypatch, tmp_path):
     found = plugin.cuda_morph_detect()
     assert not found.available
     assert "compiler" in found.reason
+    assert "g++" in found.details["advice"]
 
 
 def test_detection_survives_bad_settings(monkeypatch):

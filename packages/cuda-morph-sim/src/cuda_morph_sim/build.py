@@ -62,6 +62,8 @@ need the same ones share them. The longest unit comes first."""
 
 FLAGS = ("-std=c++20", "-O2", "-fPIC", "-fvisibility=hidden", "-w")
 LIBRARIES = ("-ltorch_python", "-ltorch_cpu", "-lc10")
+COMPILER_HINT = "Install one (for example `apt install g++`)."
+HEADERS_HINT = "Install them (for example `apt install python3-dev`)."
 CPU_HINT = "Use the cpu fallback instead: `cuda-morph run --backend cpu` or activate('cpu')."
 
 
@@ -130,7 +132,7 @@ def _tools() -> tuple[list[str], Path]:
         wanted = os.environ.get("CXX") or " or ".join(toolchain.COMPILERS)
         raise MorphError(
             f"The simulated device is built at first use and no C++ compiler was found ({wanted}).",
-            hint=f"Install one (for example `apt install g++`). {CPU_HINT}",
+            hint=f"{COMPILER_HINT} {CPU_HINT}",
             code="CM-E12",
         )
     headers = toolchain.find_python_headers()
@@ -138,7 +140,7 @@ def _tools() -> tuple[list[str], Path]:
         raise MorphError(
             "The simulated device is built at first use and Python's headers (Python.h) are "
             "missing.",
-            hint=f"Install them (for example `apt install python3-dev`). {CPU_HINT}",
+            hint=f"{HEADERS_HINT} {CPU_HINT}",
             code="CM-E12",
         )
     return compiler, headers

@@ -60,13 +60,13 @@ def cuda_morph_detect() -> Detection:
         return Detection(
             available=False,
             reason="It is built at first use and no C++ compiler was found.",
-            details=details,
+            details={**details, "advice": build.COMPILER_HINT},
         )
     if toolchain.find_python_headers() is None:
         return Detection(
             available=False,
             reason="It is built at first use and Python's headers (Python.h) are missing.",
-            details=details,
+            details={**details, "advice": build.HEADERS_HINT},
         )
     details["build"] = "at first use"
     return Detection(available=True, device_count=settings.devices, details=details)

@@ -7,18 +7,14 @@ from typing import Any
 from cuda_morph.compile_backend import get_compile_backend
 
 
-def ask(backend: str, *, run: bool) -> dict[str, Any]:
+def ask(backend: str) -> dict[str, Any]:
     """Activates a backend in this process and asks PyTorch's compilers.
 
     Args:
         backend: As for ``activate``; nothing is activated when empty.
-        run: Compiles a small function and compares its result.
 
     Returns:
         The choice, the device, and every registered backend with tags and origin.
-
-    Raises:
-        RuntimeError: The compiled function gives another result.
     """
     device: dict[str, Any] = {"device_type": None, "simulated": False}
     if backend:
@@ -33,8 +29,6 @@ def ask(backend: str, *, run: bool) -> dict[str, Any]:
     names = registry.list_backends(exclude_tags=())
     registry.lookup_backend(choice)
     registered = [_described(registry, name) for name in names]
-    if run:
-        _compile_and_compare(choice, "cuda" if backend else "cpu")
     return {"choice": choice, "registered": registered, **device}
 
 
@@ -44,8 +38,21 @@ def _described(registry: Any, name: str) -> tuple[str, list[str], str]:
     return name, tags, str(getattr(function, "__module__", ""))
 
 
-def _compile_and_compare(choice: str, device: str) -> None:
+def compile_and_compare(backend: str) -> dict[str, Any]:
+    """Compiles a small function and compares its result with PyTorch's own.
+
+    Args:
+        backend: What `ask` activated.
+
+    Returns:
+        Nothing more than that it went well.
+
+    Raises:
+        RuntimeError: The compiled function gives another result.
+    """
     import torch
+
+    choice, device = get_compile_backend(), "cuda" if backend else "cpu"
 
     def function(x: torch.Tensor) -> torch.Tensor:
         return torch.sin(x) * 2 + x.sum()
@@ -54,3 +61,4 @@ def _compile_and_compare(choice: str, device: str) -> None:
     found = torch.compile(function, backend=choice)(data.to(device)).cpu()
     if not torch.allclose(found, function(data), rtol=1e-4, atol=1e-4):
         raise RuntimeError(f"a function compiled with {choice} gives another result")
+    return {}

@@ -98,14 +98,15 @@ def advise(backend: str | None = None, *, full: bool = False, seconds: float = S
         if record.id.startswith("compile.")
     )
     kind = _TRIED if full else _KIND
-    (outcome,) = contained.run(kind, [backend or ""], seconds=seconds)
-    answer = outcome.answer or {}
+    asked, *tried = contained.run(kind, [backend or ""], seconds=seconds)
+    answer = asked.answer or {}
     findings = [_compiler()]
-    if outcome.error:
+    problem = next((one.error for one in (asked, *tried) if one.error), "")
+    if problem:
         fix = "cuda-morph doctor examines the installation."
         if plugin is not None:
             fix = f"cuda-morph doctor --plugin {plugin} examines the installation."
-        findings.append(Finding(id="compile", level=Level.FAIL, message=outcome.error, fix=fix))
+        findings.append(Finding(id="compile", level=Level.FAIL, message=problem, fix=fix))
     elif full:
         text = f"a function compiled with {answer['choice']} gives PyTorch's own result"
         findings.append(Finding(id="compile", level=Level.OK, message=text))

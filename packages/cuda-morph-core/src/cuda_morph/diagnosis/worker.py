@@ -100,9 +100,19 @@ def _compile(backend: str, _first: int, *, run: bool = False) -> Iterator[dict[s
     def ask() -> dict[str, Any]:
         from cuda_morph.diagnosis import compile_trial
 
-        return compile_trial.ask(backend, run=run)
+        return compile_trial.ask(backend)
 
-    yield _contained(ask)
+    found = _contained(ask)
+    yield found
+    if run and "error" not in found:
+        yield _begin(1, id="compile", summary="A function is compiled")
+
+        def compare() -> dict[str, Any]:
+            from cuda_morph.diagnosis import compile_trial
+
+            return compile_trial.compile_and_compare(backend)
+
+        yield _contained(compare)
 
 
 def _begin(index: int, **more: str) -> dict[str, Any]:
