@@ -133,6 +133,7 @@ def test_ops_with_all_outputs(capsys, tmp_path):
     page = files["html"].read_text()
     assert page.count('<rect class="bar"') == 2
     assert 'class="mark"' not in page
+    assert "<dd>float32</dd>" in page
 
 
 def test_what_is_not_there_has_no_figures():

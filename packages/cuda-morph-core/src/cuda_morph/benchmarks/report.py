@@ -117,7 +117,7 @@ class BenchReport:
             ("backend", self.device.backend),
             ("PyTorch", torch_version() or "unknown"),
             ("machine", f"{platform.system()} {platform.machine()}"),
-            *((name, str(value)) for name, value in self.settings.items()),
+            *((name, _setting(value)) for name, value in self.settings.items()),
         )
         drawn = [(row.name, *row.bar) for row in self.rows if row.bar is not None]
         table = report_page.PageTable(
@@ -133,6 +133,10 @@ class BenchReport:
             notes=self.all_notes(),
             simulated=self.device.simulated,
         )
+
+
+def _setting(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
 
 
 def _text(value: Any) -> str:
