@@ -53,6 +53,10 @@ def ported(line, **options):
         ),
         ('p = patch("torch.cuda.is_available", f)', 'p = patch("torch.accelerator.is_available", f)'),
         ('p = patch("torch.cuda.empty_cache", f)', 'p = patch(f"torch.{DEVICE_TYPE}.empty_cache", f)'),
+        (
+            "print(f\"{torch.zeros(2, device='cuda')} {torch.cuda.memory_allocated() / 2:.0f}\")",
+            'print(f"{torch.zeros(2, device=DEVICE_TYPE)} {DEVICE_MODULE.memory_allocated() / 2:.0f}")',
+        ),
         ('ok = device.startswith("cuda")', "ok = device.startswith(DEVICE_TYPE)"),
         ("torch.cuda.is_available()", "torch.accelerator.is_available()"),
         ("torch.cuda.set_device(3)", "torch.accelerator.set_device_index(3)"),
@@ -82,7 +86,7 @@ def test_rewritten(before, after):
         "x.cuda(*devices)",
         "x.cuda(device_of_somebody)",
         "f(torch.cuda)",
-        "print(f\"{torch.zeros(2, device='cuda')}\")",
+        "print(f\"{torch.zeros(2, device='cuda:0')}\")",
         "torch.backends.cudnn.benchmark = True",
         'os.environ["CUDA_VISIBLE_DEVICES"] = "0"',
     ],
@@ -100,6 +104,19 @@ def test_unsafe_changes_are_made_on_request_only():
     ):
         assert port_source(f"{HEAD}{line}\n").unsafe_left == 1
         assert ported(line, unsafe=True) == after
+
+
+def test_a_name_for_nccl_is_ported_only_where_it_is_a_backend():
+    default = "torch.distributed.get_default_backend_for_device(DEVICE_TYPE)"
+    head = "from torch.distributed import Backend\n"
+    for line, after in (
+        ("NCCL = Backend.NCCL", "NCCL = Backend.NCCL"),
+        ("names = [Backend.NCCL]", "names = [Backend.NCCL]"),
+        ("backend = Backend.NCCL", f"backend = {default}"),
+        ("ok = kind == Backend.NCCL", f"ok = kind == {default}"),
+        ("f(Backend.NCCL)", f"f({default})"),
+    ):
+        assert after in port_source(f"{HEAD}{head}{line}\n").after.split("\n")
 
 
 def test_own_methods_of_the_project_are_left():

@@ -117,9 +117,10 @@ class Journal:
 
         def undo() -> None:
             function.__code__ = original
-            self._forwarders.append((forwarder, namespace, alias))
+            forget(gone)
 
         forwarder = _forwarding_code(original, alias)
+        gone, forget = (forwarder, namespace, alias), self._forwarders.append
         function.__code__ = forwarder
         self._undo.append(undo)
         return unchanged
@@ -160,9 +161,10 @@ class Journal:
         Every step is tried even if one fails; the first failure is raised at the end.
         """
         failure: BaseException | None = None
-        while self._undo:
+        undo = self._undo
+        while undo:
             try:
-                self._undo.pop()()
+                undo.pop()()
             except Exception as error:  # noqa: BLE001, PERF203 - the other changes must still be undone
                 failure = failure or error
         self._forget_targets()
@@ -175,11 +177,12 @@ class Journal:
         The interpreter changes threads where a function is entered, so another thread may be in
         exchanged code and not have read its global yet. It is let go on first.
         """
-        forwarders, self._forwarders = self._forwarders, []
+        forwarders = self._forwarders
         if len(sys._current_frames()) > 1:
             _let_threads_enter({id(code) for code, _, _ in forwarders})
         for _, namespace, alias in forwarders:
             namespace.pop(alias, None)
+        forwarders.clear()
 
 
 def _forward_0() -> Any:

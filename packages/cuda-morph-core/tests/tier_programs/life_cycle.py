@@ -80,7 +80,9 @@ def check_bystanders_are_the_very_same(world):
     before = {owner: dict(vars(owner)) for owner in (torch, torch.nn.functional, torch.fft)}
     with activate(world):
         for owner, names in before.items():
-            assert [name for name, value in names.items() if vars(owner)[name] is not value] == []
+            changed = [name for name, value in names.items() if vars(owner)[name] is not value]
+            # The plan cache of cuFFT is asked under names of torch itself.
+            assert [name for name in changed if not name.startswith("_cufft_")] == []
         assert torch.Tensor.to is torch._C.TensorBase.to
 
 

@@ -1,12 +1,13 @@
 """Tensors of the accelerator that are sent to another process with ``torch.multiprocessing``.
 
 CUDA shares the memory itself. PyTorch has no such way for accelerators from outside, so the receiver
-gets a copy, through host memory, and a notice says so. Parameters that are being trained are
-refused: who sends those wants the processes to write to the same weights.
+gets a copy, and a notice says so. Parameters that are being trained are refused: who sends those
+wants the processes to write to the same weights.
 """
 
 from __future__ import annotations
 
+import pickle
 from typing import TYPE_CHECKING, Any
 
 import torch  # noqa: TID253 - loaded at activation only, when torch already is
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from cuda_morph.device.treatments import Notices
 
-_NAME = "torch.multiprocessing with tensors of the device"
+_NAME = "sharing a tensor with another process"
 _NOTE = "The receiver gets a copy: what one process writes later, the other does not see."
 
 Reduced = tuple["Callable[..., Any]", tuple[Any, ...]]
@@ -44,8 +45,8 @@ def reduce_by_copy(tensor: Any, notices: Notices) -> Reduced:
             "The gradient of a computed tensor cannot reach back into the process that computed "
             "it; send tensor.detach() to another process."
         )
-    trained = isinstance(tensor, torch.nn.Parameter)
-    if trained and tensor.requires_grad:
+    is_parameter = isinstance(tensor, torch.nn.Parameter)
+    if is_parameter and tensor.requires_grad:
         raise RefusedError(
             "A parameter that is being trained cannot be shared with another process: on this "
             "backend the receiver would get a copy, and train that.",
@@ -53,15 +54,16 @@ def reduce_by_copy(tensor: Any, notices: Notices) -> Reduced:
             "and move it in the receiver.",
         )
     notices.give(_NAME, _NOTE)
-    arguments = (tensor.detach().cpu(), tensor.device.index, tensor.requires_grad, trained)
-    return rebuild_copy, arguments
+    # As bytes: memory that the receiver would open must live until then, and nobody would keep it.
+    values = pickle.dumps(tensor.detach().cpu(), protocol=pickle.HIGHEST_PROTOCOL)
+    return rebuild_copy, (values, tensor.device.index, tensor.requires_grad, is_parameter)
 
 
-def rebuild_copy(copy: Any, index: int | None, requires_grad: bool, is_parameter: bool) -> Any:
+def rebuild_copy(values: bytes, index: int | None, requires_grad: bool, is_parameter: bool) -> Any:
     """Makes the tensor in the receiving process.
 
     Args:
-        copy: The values, on the CPU.
+        values: The pickled tensor, on the CPU.
         index: Index of the device.
         requires_grad: Whether the tensor asks for a gradient.
         is_parameter: Whether it was a parameter.
@@ -70,7 +72,7 @@ def rebuild_copy(copy: Any, index: int | None, requires_grad: bool, is_parameter
         BackendUnavailableError: The receiving process has no device for it.
     """
     try:
-        tensor = copy.to(torch.device("cuda", index or 0))
+        tensor = pickle.loads(values).to(torch.device("cuda", index or 0))
     except (AssertionError, RuntimeError) as error:
         raise BackendUnavailableError(
             f"A tensor of device {index or 0} arrived in a process that has no such device: {error}",

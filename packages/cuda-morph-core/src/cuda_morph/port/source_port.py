@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 import libcst.matchers as m
-from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
+from libcst.metadata import CodeRange, MetadataWrapper, ParentNodeProvider, PositionProvider
 
 from cuda_morph.frozen_record import frozen_record
 from cuda_morph.port import expressions
@@ -22,6 +22,7 @@ from cuda_morph.port.module_names import (
 )
 from cuda_morph.port.rewrites import CALL_REWRITES, REWRITES, amp_decorator
 from cuda_morph.port.scripted import is_scripted, scripted_names
+from cuda_morph.scan.device_positions import BACKEND_NAME
 from cuda_morph.scan.file_scan import scan_source
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ def _result(
 class _Porter(cst.CSTTransformer):
     """Rewrites the expressions that findings point at."""
 
-    METADATA_DEPENDENCIES = (PositionProvider,)
+    METADATA_DEPENDENCIES = (PositionProvider, ParentNodeProvider)
 
     def __init__(
         self, findings: list[Finding], torch: str, *, unsafe: bool, own_methods: frozenset[str]
@@ -133,7 +134,7 @@ class _Porter(cst.CSTTransformer):
             place = found.place
             key = (place.line, place.column, place.end_line, place.end_column)
             self._at.setdefault(key, []).append((number, found))
-        self._depth = 0
+        self._depth = self._in_text = 0
         self._first_line = 0
         self._scripted: frozenset[str] = frozenset()
         self.done: set[int] = set()
@@ -159,14 +160,14 @@ class _Porter(cst.CSTTransformer):
     def visit_FormattedStringExpression(  # noqa: N802 - libcst's naming
         self, _: cst.FormattedStringExpression
     ) -> None:
-        """Quotes inside an f-string clash with its own before Python 3.12: left alone."""
-        self._depth += 1
+        """Quotes inside an f-string clash with its own before Python 3.12: none are added."""
+        self._in_text += 1
 
     def on_leave(self, original_node: cst.CSTNode, updated_node: Any) -> Any:
         """Rewrites an expression on the way out, when its parts are done."""
         updated = super().on_leave(original_node, updated_node)
         if isinstance(original_node, cst.FormattedStringExpression):
-            self._depth -= 1
+            self._in_text -= 1
             return updated
         if isinstance(original_node, cst.FunctionDef):
             self._depth -= is_scripted(original_node, self._scripted)
@@ -193,10 +194,12 @@ class _Porter(cst.CSTTransformer):
     ) -> cst.BaseExpression:
         for number, found in self._found(at):
             rewrite = table.get(found.rule) if number not in self.done else None
-            if self._is_own(found) and _is_of_self(at):
+            if (self._is_own(found) and _is_of_self(at)) or self._is_kept_name(at, found):
                 continue
             answer = rewrite(node, found, self._torch) if rewrite else None
-            if answer is not None and self._accept(number, found, answer):
+            if answer is None or (self._in_text and _has_quotes(answer.node)):
+                continue
+            if self._accept(number, found, answer):
                 return expressions.keep_parentheses(node, _without_parentheses(answer.node, node))
         return node
 
@@ -209,6 +212,16 @@ class _Porter(cst.CSTTransformer):
         self.names |= answer.names
         return True
 
+    def _is_kept_name(self, node: cst.CSTNode, found: Finding) -> bool:
+        """``NCCL = Backend.NCCL``: what is done with the name is not known, left alone."""
+        if found.rule != "CM301" or not isinstance(node, cst.Attribute):
+            return False
+        parent = self.get_metadata(ParentNodeProvider, node, None)
+        if isinstance(parent, cst.Assign):
+            target = cst.Module([]).code_for_node(parent.targets[0].target)
+            return not BACKEND_NAME.fullmatch(target.rpartition(".")[2])
+        return not isinstance(parent, (cst.Arg, cst.Comparison, cst.ComparisonTarget))
+
     def _is_own(self, found: Finding) -> bool:
         return {"CM102": "cuda", "CM103": "is_cuda"}.get(found.rule) in self._own
 
@@ -219,6 +232,10 @@ class _Porter(cst.CSTTransformer):
                 if answer is not None and self._accept(number, found, answer):
                     return updated.with_changes(decorator=answer.node)
         return updated
+
+
+def _has_quotes(node: cst.BaseExpression) -> bool:
+    return bool(set(cst.Module([]).code_for_node(node)) & set("\"'\\"))
 
 
 def _is_of_self(node: cst.CSTNode) -> bool:
