@@ -1,8 +1,8 @@
 """Tensors of the accelerator that are sent to another process with ``torch.multiprocessing``.
 
-CUDA shares the memory itself. PyTorch has no such way for accelerators from outside, so the receiver
-gets a copy, and a notice says so. Parameters that are being trained are refused: who sends those
-wants the processes to write to the same weights.
+CUDA shares the memory itself. PyTorch has no such way for accelerators from outside, so the
+receiver gets a copy, and a notice says so. Parameters that are being trained are refused: who sends
+those wants the processes to write to the same weights.
 """
 
 from __future__ import annotations
@@ -72,10 +72,11 @@ def rebuild_copy(values: bytes, index: int | None, requires_grad: bool, is_param
         BackendUnavailableError: The receiving process has no device for it.
     """
     try:
-        tensor = pickle.loads(values).to(torch.device("cuda", index or 0))
+        # From a pickle that is being read already: no other trust is needed than for that.
+        tensor = pickle.loads(values).to(torch.device("cuda", index or 0))  # noqa: S301
     except (AssertionError, RuntimeError) as error:
         raise BackendUnavailableError(
-            f"A tensor of device {index or 0} arrived in a process that has no such device: {error}",
+            f"A tensor of device {index or 0} arrived in a process without such a device: {error}",
             hint="Start the program with cuda-morph run, or activate in the receiver too.",
         ) from error
     if is_parameter:
