@@ -368,6 +368,49 @@ def test_ported_program_gives_the_same_on_cpu_and_on_the_simulated_device(tmp_pa
     assert run(after, on_sim=True, cwd=tmp_path) == original
 
 
+ON_SIM = """
+import runpy, sys
+import cuda_morph_sim.loader as loader
+loader.load("sim")
+sys.argv = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+TRAINING = (
+    "--steps 4 --n-layer 1 --n-embd 32 --batch-size 4 --block-size 16 --workers 0 --sample 20"
+)
+
+
+def train(*command, cwd, out):
+    options = [*TRAINING.split(), "--out", out]
+    command = [sys.executable, *command, *options]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=cwd, check=False)
+    results = [cwd / out / name for name in ("metrics.json", "sample.txt")]
+    return (
+        done.returncode,
+        [path.read_text() for path in results if path.exists()],
+        done.stderr.splitlines()[-1:] if done.returncode else [],
+    )
+
+
+@pytest.mark.long
+def test_the_training_example_gives_the_same_numbers_when_ported(tmp_path):
+    """As it stands under ``cuda-morph run``, and ported without it; and without any device."""
+    pytest.importorskip("tqdm")
+    program = ROOT / "examples" / "train_char_gpt.py"
+    result = port_source(program.read_text())
+    assert not result.left
+    ported_program = tmp_path / program.name
+    ported_program.write_text(result.after)
+    (tmp_path / "data").symlink_to(ROOT / "examples" / "data")
+    launcher = ["-m", "cuda_morph", "run", "--backend", "sim"]
+    as_it_stands = train(*launcher, str(program), cwd=tmp_path, out="before")
+    assert (as_it_stands[0], len(as_it_stands[1])) == (0, 2), as_it_stands
+    assert train("-c", ON_SIM, str(ported_program), cwd=tmp_path, out="after") == as_it_stands
+    without_device = train(str(program), cwd=tmp_path, out="cpu")
+    assert without_device[0] == 1
+    assert train(str(ported_program), cwd=tmp_path, out="cpu") == without_device
+
+
 # The command -----------------------------------------------------------------------------------
 
 
