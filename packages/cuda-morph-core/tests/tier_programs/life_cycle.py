@@ -91,6 +91,7 @@ def check_only_functions_with_devices_are_wrapped(world):
     before = dict(vars(torch))
     with activate(world):
         changed = {name for name, value in before.items() if vars(torch)[name] is not value}
+        changed = {name for name in changed if not name.startswith("_cufft_")}
         assert {"zeros", "tensor", "asarray"} <= changed
         assert not changed & {"add", "mm", "Tensor", "device", "Generator", "Stream", "load"}
         for name in changed:

@@ -8,7 +8,9 @@ import os
 import pickle
 import warnings
 
+import numpy as np
 import torch
+from world import only, raises
 
 
 def check_modules_made_without_memory(world):
@@ -60,6 +62,49 @@ def check_dlpack(world):
     assert (twin.device, twin.tolist()) == (x.device, [0, 1, 2, 3])
     twin[0] = 9
     assert x[0].item() == 9
+    capsule = torch.utils.dlpack.to_dlpack(x)
+    assert torch.utils.dlpack.from_dlpack(capsule).data_ptr() == x.data_ptr()
+    raises(RuntimeError, torch.utils.dlpack.from_dlpack, capsule)
+    copy = torch.from_dlpack(x, copy=True)
+    assert (copy.device, copy.data_ptr() == x.data_ptr()) == (x.device, False)
+    assert torch.from_dlpack(x, device="cpu").device.type == "cpu"
+    assert torch.from_dlpack(torch.ones(2), device="cuda").device == x.device
+    raises(BufferError, torch.from_dlpack, torch.ones(2, device="cuda", requires_grad=True))
+
+
+def check_dlpack_device(world):
+    kinds = {"cuda": 2, "cpu": 1}  # kDLCUDA, kDLCPU, else kDLExtDev
+    kind, index = torch.ones(2, device="cuda:0").__dlpack_device__()
+    assert (int(kind), index) == (kinds.get(world.shown, 12), 0)
+    if world.devices > 1:
+        assert torch.ones(2, device="cuda:1").__dlpack_device__()[1] == 1
+    assert torch.ones(2).__dlpack_device__() == (1, 0)
+
+
+@only(backends=("sim",))
+def check_numpy_refuses_what_is_on_the_device(world):
+    x = torch.ones(2, device="cuda")
+    raises(RuntimeError, np.from_dlpack, x)
+    raises(TypeError, np.asarray, x)
+    assert np.from_dlpack(x.cpu()).tolist() == [1, 1]
+
+
+def check_memory_is_not_passed_off_as_cuda_memory(world):
+    x = torch.ones(2, device="cuda")
+    assert not hasattr(x, "__cuda_array_interface__")
+    assert "no CUDA memory" in raises(AttributeError, getattr, x, "__cuda_array_interface__")
+
+
+@only(backends=("sim",))
+def check_tensors_of_the_host_s_class_are_on_the_host(world):
+    """PyTorch's C++ says the same for CUDA: ``check_legacy_ctor_device`` in tensor_new.cpp."""
+    for make in (torch.Tensor, torch.FloatTensor):
+        for content in (3, [1.0, 2.0]):
+            assert raises(RuntimeError, make, content, device="cuda") == (
+                "legacy constructor expects device type: cpu but device type: "
+                f"{world.shown} was passed"
+            )
+    assert torch.ones(1, device="cuda").new(2, device="cuda").device == world.device()
 
 
 def check_shared_memory(world):

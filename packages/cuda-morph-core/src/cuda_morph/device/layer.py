@@ -55,6 +55,7 @@ def apply(context: LayerContext) -> tuple[ApiRow, ...]:
     taken = _adapter_names(context)
     originals = _refuse_names(context, taken)
     _refuse_cuda_source(context)
+    _refuse_pointers(context)
     library_settings.apply(context.journal, context.policy, notices)
     on_demand.apply(context.journal, context.runtime)
     legacy_types.apply(context.journal)
@@ -256,6 +257,24 @@ def _refuse_cuda_source(context: LayerContext) -> None:
     row = api_table.by_name()["torch._C._cuda_jiterator_compile_and_launch_kernel"]
     refuse = refusal("torch.cuda.jiterator", row.note, row.replacement, context.backend)
     context.journal.redirect_function(torch.cuda.jiterator._JittedFunction.__call__, refuse)
+
+
+def _refuse_pointers(context: LayerContext) -> None:
+    """Gives no address away as one of CUDA's memory: a CUDA library would read there.
+
+    PyTorch shows ``Tensor.__cuda_array_interface__`` where ``is_cuda`` is True. An AttributeError
+    tells libraries that the tensor has none, as it has not on the host.
+    """
+    display_name = context.backend.display_name
+
+    def no_pointer(_tensor: Any) -> Any:
+        raise AttributeError(
+            f"Memory of {display_name} is no CUDA memory: there is no __cuda_array_interface__. "
+            "Use torch.from_dlpack, or tensor.cpu() for the host."
+        )
+
+    described = vars(torch.Tensor)["__cuda_array_interface__"]
+    context.journal.redirect_function(described.fget, no_pointer)
 
 
 _TORCH_OWN = frozenset({"_check_capability", "_check_cubins", "_register_triton_kernels"})
