@@ -273,16 +273,22 @@ WORDS = st.sampled_from(
         ".cuda()",
     ]
 )
+TEXTS = st.one_of(
+    WORDS, st.builds("{}{}{}".format, st.text(max_size=5), WORDS, st.text(max_size=5))
+)
 HARMLESS = st.one_of(
-    st.builds("print({!r})".format, WORDS),
-    st.builds("path = {!r}".format, WORDS),
-    st.builds("query = {!r} + {!r}".format, WORDS, WORDS),
-    st.builds("open({!r}, 'w')".format, WORDS),
-    st.builds("logging.info({!r}, {!r})".format, WORDS, WORDS),
+    st.builds("cursor.execute({!r}, ({!r},))".format, TEXTS, TEXTS),
+    st.builds("url = {!r} + {!r}".format, TEXTS, TEXTS),
+    st.builds("row = {{{!r}: {!r}}}[{!r}]".format, TEXTS, TEXTS, TEXTS),
+    st.builds("print({!r})".format, TEXTS),
+    st.builds("path = {!r}".format, TEXTS),
+    st.builds("query = {!r} + {!r}".format, TEXTS, TEXTS),
+    st.builds("open({!r}, 'w')".format, TEXTS),
+    st.builds("logging.info({!r}, {!r})".format, TEXTS, TEXTS),
     st.builds("# {}".format, WORDS),
     st.builds('"""{}"""'.format, WORDS),
     st.builds("names = [{!r}, {!r}]".format, WORDS, WORDS),
-    st.builds("raise ValueError({!r})".format, WORDS),
+    st.builds("raise ValueError({!r})".format, TEXTS),
 )
 
 
