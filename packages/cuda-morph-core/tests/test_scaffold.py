@@ -53,6 +53,12 @@ def test_what_is_written(kind, tmp_path):
     assert again["csrc/my_op.cpp"] == (tmp_path / "op" / "csrc" / "my_op.cpp").read_text()
 
 
+def test_the_readme_speaks_of_an_alignment_where_there_is_one():
+    for alignment, words in ((1, "any size"), (32, "multiple of 32 bytes")):
+        files = operator_files(declared(alignment=alignment), find_target("generic"))
+        assert words in files["README.md"]
+
+
 @pytest.mark.parametrize(
     ("text", "cpp", "torch"),
     [
@@ -118,6 +124,7 @@ def test_formulas_of_whole_numbers():
         (declared(inputs=[tensor("x", [0])]), "no size"),
         (declared(inputs=[tensor("x", [True])]), "no size"),
         (declared(inputs=[tensor("x", ["n); //"])]), "no size"),
+        (declared(inputs=[tensor("x", [1 << 30, 1 << 30])]), "4,611,686,018,427,387,904 bytes"),
         (declared(inputs=[tensor("x", ["n"]), tensor("x", ["n"])]), "same name"),
         (declared(inputs=[tensor("x", ["..."]), tensor("y", ["n"])]), "one shape"),
         (declared(inputs=[tensor("x", ["...", "n"], "float64")]), "one dtype"),
@@ -258,13 +265,21 @@ HALF_MAX = declared(
     inputs=[tensor("x", ["...", "n"], "float16")],
     outputs=[tensor("out", ["..."], "float16")],
 )
+HALF = declared(
+    name="half_op",
+    alignment=32,
+    expression="tanh(x) * -w - 2.5e-3",
+    inputs=[tensor("x", [3, 16], "float16"), tensor("w", [3, 16], "float16")],
+    outputs=[tensor("out", [3, 16], "float16")],
+    gradients={"x": "grad * -w * (1 - tanh(x) * tanh(x))"},
+)
 MATMUL = declared("matmul", name="my_mm", alignment=32)
 
 
 @pytest.mark.long
 @pytest.mark.timeout(600)
 def test_operators_build_and_pass_their_tests_on_the_simulated_device(tmp_path):
-    for content in (SILU, HALF_MAX, MATMUL):
+    for content in (SILU, HALF, HALF_MAX, MATMUL):
         path = tmp_path / f"{content['name']}.json"
         path.write_text(json.dumps(content))
         folder = tmp_path / content["name"]
@@ -283,4 +298,4 @@ def test_operators_build_and_pass_their_tests_on_the_simulated_device(tmp_path):
         # On the CPU and on the device: a test that never saw the device proves half of it.
         assert "test_values[cpu] PASSED" in done.stdout
         on_device = done.stdout.count("] PASSED") - done.stdout.count("[cpu] PASSED")
-        assert on_device == (4 if content is SILU else 3), done.stdout
+        assert on_device == (4 if content in (SILU, HALF) else 3), done.stdout

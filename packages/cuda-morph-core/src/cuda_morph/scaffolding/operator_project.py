@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from cuda_morph.scaffolding.operator_targets import Target
 
+_FULL_WIDTH = 4
 _START = {"sum": "compute_t(0)", "max": "first", "min": "first"}
 _STEP = {"sum": "a + b", "max": "a < b ? b : a", "min": "b < a ? b : a"}
 _TORCH = {"sum": "x.sum(-1)", "max": "x.amax(-1)", "min": "x.amin(-1)"}
@@ -61,6 +62,7 @@ def _values(spec: OperatorSpec, target: Target) -> dict[str, str]:
         "compute": compute,
         "itemsize": str(size),
         "alignment": str(spec.alignment),
+        "sizes": _sizes(spec),
         "source": target.source,
         "count": str(len(names)),
         "arguments": ", ".join(names),
@@ -75,6 +77,15 @@ def _values(spec: OperatorSpec, target: Target) -> dict[str, str]:
         "gradients": "",
     }
     return values | _KIND[spec.kind](spec)
+
+
+def _sizes(spec: OperatorSpec) -> str:
+    if spec.alignment <= spec.itemsize:
+        return "Dimensions may have any size that fits the declared shapes."
+    return (
+        f"The last dimension of every input is a multiple of {spec.alignment} bytes; anything else "
+        "is refused, on every\ndevice."
+    )
 
 
 def _elementwise(spec: OperatorSpec) -> dict[str, str]:
@@ -122,13 +133,22 @@ def _gradients(spec: OperatorSpec) -> str:
     if not spec.gradients:
         return ""
     names = [tensor.name for tensor in spec.inputs]
+    # As the kernel does, which keeps a sum or a difference of small numbers from losing digits.
+    widened = spec.itemsize < _FULL_WIDTH
+    narrow = f".to(torch.{spec.dtype})" if widened else ""
     rows = []
     for name in names:
         formula = spec.gradients.get(name)
-        rows.append(
-            f"        {translate(formula, {*names, 'grad'})[1]}," if formula else "        None,"
-        )
+        text = translate(formula, {*names, "grad"})[1] if formula else "None"
+        rows.append(f"        {text}{narrow if formula else ''},")
     unpacked = f"{names[0]}," if len(names) == 1 else ", ".join(names)
+    saved = [f"    {unpacked} = ctx.saved_tensors"]
+    if widened:
+        saved = [
+            f"    {', '.join([*names, 'grad'])} = (",
+            "        value.float() for value in (*ctx.saved_tensors, grad)",
+            "    )",
+        ]
     return "\n".join(
         [
             "def _keep(ctx, inputs, output):",
@@ -136,7 +156,7 @@ def _gradients(spec: OperatorSpec) -> str:
             "",
             "",
             "def _gradients(ctx, grad):",
-            f"    {unpacked} = ctx.saved_tensors",
+            *saved,
             "    return (",
             *rows,
             "    )",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import keyword
+import math
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +36,8 @@ _LONGEST = 40
 _MOST_INPUTS = 8
 _LARGEST_ALIGNMENT = 4096
 _LARGEST_FILE = 1 << 20
+_LARGEST_TENSOR = 1 << 40
+"""Bytes: the tests make tensors of the declared sizes."""
 _HINT = "cuda-morph scaffold OPNAME --kind KIND writes a declaration to start from: its spec.json."
 _PAIR = 2
 _CPP_WORDS = frozenset({
@@ -172,6 +175,9 @@ def read_spec(content: Mapping[str, Any], *, least_alignment: int = 1) -> Operat
         reduce=str(content.get("reduce", "sum")),
         alignment=_alignment(content.get("alignment", least_alignment), least_alignment),
     )
+    for tensor in (*spec.inputs, spec.output):
+        fixed = math.prod(size for size in tensor.shape if isinstance(size, int)) * spec.itemsize
+        _need(fixed <= _LARGEST_TENSOR, f"{tensor.name} would have {fixed:,} bytes or more")
     _check_kind(spec, content)
     _check_alignment(spec)
     return spec
