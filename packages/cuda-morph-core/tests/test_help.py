@@ -1,6 +1,9 @@
 """The command line explains itself: sections, examples, and completion by the shell."""
 
 import os
+import re
+import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -63,10 +66,42 @@ def test_examples_stand_in_lines_of_their_own(name):
     command = cli.get_command(click.Context(cli), name)
     for inner in ([], *([part] for part in getattr(command, "commands", {}))):
         assert "\\b" not in shown(name, *inner)
-    examples = [line.strip() for line in text.splitlines() if line.startswith("    cuda-morph ")]
+    examples = re.findall(r"^    (?:  )?(?:[A-Z_]+=\w+ )?(cuda-morph .*)", text, flags=re.MULTILINE)
+    assert "Examples:" in text
+    assert examples
     assert all(line.startswith(f"cuda-morph {name}") for line in examples)
-    if "Examples:" in text:
-        assert examples
+
+
+def accepted(line):
+    """Whether the command line takes the words of an example; nothing is run."""
+    words = shlex.split(line.partition(" < ")[0], comments=True)[1:]
+    context, command = click.Context(cli, info_name="cuda-morph"), cli
+    while isinstance(command, click.Group):
+        command = command.get_command(context, words.pop(0))
+        assert command is not None, line
+    command.make_context(command.name, words, parent=context)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_examples_of_the_help_are_accepted(name):
+    command = cli.get_command(click.Context(cli), name)
+    groups = [name, *(f"{name} {part}" for part in getattr(command, "commands", {}))]
+    for words in groups:
+        text = shown(*words.split()).partition("Examples:")[2].partition("Options:")[0]
+        for line in re.findall(r"(cuda-morph .*)", text):
+            accepted(line)
+
+
+def test_the_readme_shows_every_command_in_one_line_each():
+    readme = (DOCS.parent / "README.md").read_text()
+    table = readme.partition("## The commands")[2].partition("\n## ")[0]
+    lines = re.findall(r"^\| `(cuda-morph [^`]+)` \|", table, flags=re.MULTILINE)
+    for line in lines:
+        accepted(line)
+    first = [line.split()[1] for line in lines]
+    assert sorted(set(first)) == sorted(first)
+    assert set(COMMANDS) - set(first) == {"info"}
+    assert "`cuda-morph info`" in table
 
 
 def test_a_raw_paragraph_of_examples_is_kept():
@@ -79,6 +114,29 @@ def test_the_shell_completes_commands_options_and_choices():
     assert complete("scaffold", "x", "--kind", "re") == ["reduction"]
     assert complete("port", "--und") == ["--undo"]
     assert complete("nothing-begins-so") == []
+
+
+def test_bash_completes_once_it_has_read_the_line_of_the_page(tmp_path):
+    bash = shutil.which("bash")
+    if bash is None:
+        pytest.skip("no bash")
+    command = tmp_path / "cuda-morph"
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m cuda_morph "$@"\n')
+    command.chmod(0o755)
+    program = """
+        eval "$(_CUDA_MORPH_COMPLETE=bash_source cuda-morph)"
+        COMP_WORDS=(cuda-morph scaffold x --kind "") COMP_CWORD=4
+        $(complete -p cuda-morph | sed 's/.*-F \\([^ ]*\\).*/\\1/') cuda-morph
+        echo "${COMPREPLY[@]}"
+    """
+    done = subprocess.run(
+        [bash, "--norc", "-c", program],
+        env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.split() == ["elementwise", "reduction", "matmul"], done.stderr
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

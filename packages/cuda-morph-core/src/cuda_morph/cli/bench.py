@@ -42,10 +42,16 @@ _backend = click.option("--backend", metavar="NAME", help="Backend to activate."
 
 @click.group()
 def bench() -> None:
-    """Measure the shim's overhead, operators, or a model.
+    r"""Measure the shim's overhead, operators, or a model.
 
     Every figure is measured when the command runs. Simulated devices are named so: their times
     are those of this machine's CPU.
+
+    \b
+    Examples:
+      cuda-morph bench overhead --backend sim
+      cuda-morph bench ops --backend sim --quick
+      cuda-morph bench model --backend sim --steps 20
     """
 
 

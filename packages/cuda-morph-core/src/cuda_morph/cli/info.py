@@ -15,9 +15,14 @@ if TYPE_CHECKING:
 @click.command()
 @output.format_option
 def info(output_format: str) -> int:
-    """Show versions, settings and plugins of this environment.
+    r"""Show versions, settings and plugins of this environment.
 
     PyTorch is not imported: its version is read from the installed metadata.
+
+    \b
+    Examples:
+      cuda-morph info
+      cuda-morph info --format json
     """
     from cuda_morph.cli.plugins import COLUMNS, cells
     from cuda_morph.information import info as gather

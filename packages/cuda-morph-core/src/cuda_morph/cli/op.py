@@ -17,7 +17,12 @@ if TYPE_CHECKING:
 
 @click.group()
 def op() -> None:
-    """Look at the operators of a model."""
+    r"""Look at the operators of a model.
+
+    \b
+    Examples:
+      cuda-morph op audit model.py:make_model --backend sim --input 8,3,32,32
+    """
 
 
 @op.command()

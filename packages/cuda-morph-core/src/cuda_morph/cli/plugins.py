@@ -17,9 +17,14 @@ COLUMNS = ("name", "status", "distribution", "spec", "devices", "load", "remarks
 @click.command()
 @output.format_option
 def plugins(output_format: str) -> int:
-    """Show every installed plugin: its state, its devices and, if broken, the error.
+    r"""Show every installed plugin: its state, its devices and, if broken, the error.
 
     Exit code 1 when a plugin is broken, incompatible or in conflict with another one.
+
+    \b
+    Examples:
+      cuda-morph plugins
+      CUDA_MORPH_BLOCK=mychip cuda-morph plugins --format json
     """
     from cuda_morph.plugin_status import FAULTY
     from cuda_morph.plugins import discover, unmatched_names

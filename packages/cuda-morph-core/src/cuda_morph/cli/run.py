@@ -117,6 +117,14 @@ def run(
     cuda-morph run [OPTIONS] - [ARGUMENTS]...        (program on standard input)
 
     Options come before the program; everything after it belongs to the program.
+
+    Exit codes: those of the program; 2 when it could not be started.
+
+    \b
+    Examples:
+      cuda-morph run train.py --epochs 3
+      cuda-morph run --backend sim --view native train.py
+      cuda-morph run --backend sim --trace trace.html -m mypackage.train
     """  # noqa: D301 - the backslash is click's mark for lines that must not be joined
     from cuda_morph.launcher.session import Options, Session
 
