@@ -35,7 +35,7 @@ def read_object(path: Path, *, hint: str, largest: int = LARGEST) -> dict[str, A
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
         message = f"{path} cannot be read: {error.strerror or error}."
-        raise MorphError(message, hint="Check the path.", code="CM-E15") from None
+        raise MorphError(message, hint=f"Check the path. {hint}", code="CM-E15") from None
     except UnicodeDecodeError:
         raise SettingError(f"{path} is no text in UTF-8.", hint=hint) from None
     try:
