@@ -41,6 +41,12 @@ def ported(line, **options):
         ("x.cuda(1)", 'x.to(f"{DEVICE_TYPE}:1")'),
         ("x.cuda(None, True)", "x.to(DEVICE_TYPE, non_blocking=True)"),
         ("x.cuda(non_blocking=True)", "x.to(DEVICE_TYPE, non_blocking=True)"),
+        ("x.cuda(device=None, non_blocking=True)", "x.to(DEVICE_TYPE, non_blocking=True)"),
+        ("x.cuda(True, device=0)", "x.cuda(True, device=0)"),
+        ("x.cuda(-1)", "x.cuda(-1)"),
+        ("x.cuda('cuda:1')", 'x.to(f"{DEVICE_TYPE}:1")'),
+        ("x.cuda(torch.device('cuda'))", "x.to(torch.device(DEVICE_TYPE))"),
+        ("x.cuda(torch.cuda.current_device())", "x.to(torch.accelerator.current_device_index())"),
         ("(x.half().cuda()).sum()", "(x.half().to(DEVICE_TYPE)).sum()"),
         ("ok = not x.is_cuda", "ok = not (x.device.type == DEVICE_TYPE)"),
         ('ok = x.device.type != "cuda"', "ok = x.device.type != DEVICE_TYPE"),
@@ -479,6 +485,16 @@ def test_an_attribute_of_the_project_is_not_asked_for_its_device(project):
     assert "+if" not in done.stdout
     assert "1 of them can be rewritten with --unsafe" in done.stderr
     assert "+if (net.device.type == DEVICE_TYPE) == True" in port("use.py", cwd=project).stdout
+
+
+def test_byte_order_mark_and_line_ends_stay(project):
+    (project / "windows.py").write_bytes(
+        b"\xef\xbb\xbfimport torch\r\nx = torch.zeros(2).cuda()\r\n"
+    )
+    assert port("windows.py", "--write", cwd=project).returncode == 0
+    after = (project / "windows.py").read_bytes()
+    assert after.startswith(b"\xef\xbb\xbfimport torch\r\n")
+    assert after.count(b"\n") == after.count(b"\r\n") == 5
 
 
 def test_undo_keeps_what_was_changed_since(project):

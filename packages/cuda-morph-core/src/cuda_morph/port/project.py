@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import codecs
 import contextlib
 import difflib
 import re
@@ -100,7 +101,8 @@ def _plan_file(
     data = b""
     try:
         data = path.read_bytes()
-        text = data.decode("utf-8")
+        mark = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
+        text = data.removeprefix(mark).decode("utf-8")
         if activate:
             wanted = path in named or is_program(text)
             after = activate_source(text) if wanted else text
@@ -113,7 +115,7 @@ def _plan_file(
     return FilePlan(
         path=path,
         before=data,
-        after=ported.after.encode("utf-8"),
+        after=mark + ported.after.encode("utf-8"),
         rewritten=ported.rewritten,
         left=ported.left,
         unsafe_left=ported.unsafe_left,

@@ -84,39 +84,40 @@ def cuda_method(node: cst.BaseExpression, found: Finding, torch: str) -> Rewrite
     del found, torch
     if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
         return None
+    if any(argument.star for argument in node.args):
+        return None
+    named = {argument.keyword.value: argument for argument in node.args if argument.keyword}
     positional = [argument for argument in node.args if argument.keyword is None]
-    keywords = [argument for argument in node.args if argument.keyword is not None]
-    if any(argument.star for argument in node.args) or len(positional) > 2:  # noqa: PLR2004
+    for argument, name in zip(positional, ("device", "non_blocking"), strict=False):
+        named[name] = argument.with_changes(keyword=cst.Name(name), equal=_EQUAL)
+    device, safe = _device_argument(named.pop("device", None))
+    if device is None or len(positional) > 2:  # noqa: PLR2004 - a device and whether to wait
         return None
-    named = any(argument.keyword and argument.keyword.value == "device" for argument in keywords)
-    device, safe = (None, True) if named else _device_argument(positional)
-    if device is None and not named:
-        return None
-    blocking = [
-        argument.with_changes(keyword=cst.Name("non_blocking"), equal=_EQUAL)
-        for argument in positional[1:]
-    ]
-    arguments = [*([] if device is None else [device]), *blocking, *keywords]
+    arguments = [cst.Arg(device), *named.values()]
     last = arguments[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
     changed = node.with_changes(
         func=node.func.with_changes(attr=cst.Name("to")), args=[*arguments[:-1], last]
     )
-    return Rewrite(node=changed, safe=safe and not named)
+    return Rewrite(node=changed, safe=safe)
 
 
 _EQUAL = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
+_DEVICES = frozenset({"device", "current_device", "current_device_index"})
 
 
-def _device_argument(positional: list[cst.Arg]) -> tuple[cst.Arg | None, bool]:
+def _device_argument(argument: cst.Arg | None) -> tuple[cst.BaseExpression | None, bool]:
     """Returns what ``.to`` gets, and whether its meaning is certain."""
-    if not positional:
-        return cst.Arg(cst.Name(DEVICE_TYPE)), True
-    value = positional[0].value
+    value = argument.value if argument else cst.Name("None")
     if isinstance(value, cst.Integer):
-        return positional[0].with_changes(value=parse(f'f"{{{DEVICE_TYPE}}}:{value.value}"')), True
+        return parse(f'f"{{{DEVICE_TYPE}}}:{value.value}"'), True
     if isinstance(value, cst.Name) and value.value == "None":
-        return positional[0].with_changes(value=cst.Name(DEVICE_TYPE)), True
-    return positional[0], False
+        return cst.Name(DEVICE_TYPE), True
+    if isinstance(value, cst.UnaryOperation):  # -1: the current device
+        return None, False
+    certain = isinstance(value, (cst.SimpleString, cst.FormattedString))
+    if isinstance(value, cst.Call) and isinstance(value.func, cst.Attribute):
+        certain = value.func.attr.value in _DEVICES
+    return value, certain or (isinstance(value, cst.Name) and value.value == DEVICE_TYPE)
 
 
 def is_cuda(node: cst.BaseExpression, found: Finding, torch: str) -> Rewrite | None:
