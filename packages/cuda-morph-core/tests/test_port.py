@@ -487,6 +487,24 @@ def test_an_attribute_of_the_project_is_not_asked_for_its_device(project):
     assert "+if (net.device.type == DEVICE_TYPE) == True" in port("use.py", cwd=project).stdout
 
 
+def test_names_stay_where_tests_replace_all_of_torch_cuda(project):
+    (project / "lib").mkdir()
+    use = f"{HEAD}ok = torch.cuda.is_available()\nx = torch.zeros(2).cuda()\n"
+    for name in ("memory.py", "other.py"):
+        (project / "lib" / name).write_text(use)
+    test = (
+        f'{HEAD}with patch("lib.memory.torch.cuda") as m:\n    assert torch.cuda.is_available()\n'
+    )
+    (project / "test_memory.py").write_text(test)
+    port("lib", "test_memory.py", "--write", cwd=project)
+    assert (
+        "ok = torch.cuda.is_available()\nx = torch.zeros(2).to("
+        in (project / "lib/memory.py").read_text()
+    )
+    assert "ok = torch.accelerator.is_available()" in (project / "lib/other.py").read_text()
+    assert (project / "test_memory.py").read_text() == test
+
+
 def test_byte_order_mark_and_line_ends_stay(project):
     (project / "windows.py").write_bytes(
         b"\xef\xbb\xbfimport torch\r\nx = torch.zeros(2).cuda()\r\n"

@@ -25,6 +25,7 @@ _OWN_METHOD = re.compile(
     re.MULTILINE,
 )
 """A method of that name, or an attribute that the project sets itself."""
+_REPLACED = re.compile(r"""patch\(\s*["']([\w.]*?)\.?\btorch\.cuda["']""")
 
 
 @frozen_record
@@ -76,9 +77,14 @@ def plan(
     files = [path for path, kind in find_files(paths, exclude) if kind == "python"]
     named = {path for path in paths if path.is_file()}
     own = _own_methods(files)
+    replaced = _where_torch_cuda_is_replaced(files)
     plans = []
     for number, path in enumerate(files, 1):
-        found = _plan_file(path, named, own, activate=activate, unsafe=unsafe)
+        found = (
+            _activated(path, is_named=path in named)
+            if activate
+            else _plan_file(path, own, unsafe=unsafe, keep_names=path in replaced)
+        )
         if found.changed or found.left or found.problem:
             plans.append(found)
         if progress:
@@ -95,20 +101,46 @@ def _own_methods(files: Sequence[Path]) -> frozenset[str]:
     return frozenset(found - {""})
 
 
-def _plan_file(
-    path: Path, named: set[Path], own: frozenset[str], *, activate: bool, unsafe: bool
-) -> FilePlan:
+def _where_torch_cuda_is_replaced(files: Sequence[Path]) -> set[Path]:
+    """Tests that put something else in the place of the whole module, and what they test by it."""
+    found = set()
+    for path in files:
+        with contextlib.suppress(OSError):
+            text = path.read_text(encoding="utf-8", errors="replace")
+            for name in _REPLACED.findall(text):
+                end = tuple(name.split("."))
+                tested = (file for file in files if end[-1:] and _ends_in(file, end))
+                found |= {path, *tested}
+    return found
+
+
+def _ends_in(path: Path, parts: tuple[str, ...]) -> bool:
+    whole = path.resolve().with_suffix("").parts
+    whole = whole[:-1] if whole[-1] == "__init__" else whole
+    return whole[-len(parts) :] == parts
+
+
+def _activated(path: Path, *, is_named: bool) -> FilePlan:
+    def change(text: str) -> PortedSource:
+        after = activate_source(text) if is_named or is_program(text) else text
+        return PortedSource(before=text, after=after)
+
+    return _changed(path, change)
+
+
+def _plan_file(path: Path, own: frozenset[str], *, unsafe: bool, keep_names: bool) -> FilePlan:
+    def change(text: str) -> PortedSource:
+        return port_source(text, unsafe=unsafe, own_methods=own, keep_names=keep_names)
+
+    return _changed(path, change)
+
+
+def _changed(path: Path, change: Callable[[str], PortedSource]) -> FilePlan:
     data = b""
     try:
         data = path.read_bytes()
         mark = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
-        text = data.removeprefix(mark).decode("utf-8")
-        if activate:
-            wanted = path in named or is_program(text)
-            after = activate_source(text) if wanted else text
-            ported = PortedSource(before=text, after=after)
-        else:
-            ported = port_source(text, unsafe=unsafe, own_methods=own)
+        ported = change(data.removeprefix(mark).decode("utf-8"))
         ast.parse(ported.after)
     except (OSError, ValueError, SyntaxError, RecursionError, MemoryError) as error:
         return FilePlan(path=path, before=data, after=data, problem=_describe(error))

@@ -48,7 +48,11 @@ class PortedSource:
 
 
 def port_source(
-    text: str, *, unsafe: bool = False, own_methods: Collection[str] = ()
+    text: str,
+    *,
+    unsafe: bool = False,
+    own_methods: Collection[str] = (),
+    keep_names: bool = False,
 ) -> PortedSource:
     """Rewrites what can be rewritten in a Python source.
 
@@ -57,6 +61,7 @@ def port_source(
         unsafe: Also make the changes whose meaning may differ on an accelerator.
         own_methods: Methods called ``cuda`` or ``is_cuda`` that the project defines itself; calls
             of them are then left unless `unsafe`.
+        keep_names: Leave the names of torch.cuda, for which tests put something else.
 
     Returns:
         The new text, and what was done and not done. Ported text ported again does not change.
@@ -79,10 +84,11 @@ def port_source(
     taken = any(uses_name(module, name) and own not in text for name, own in _OWN_NAMES.items())
     if torch is None or taken:
         return unchanged
-    imports = MovedImports(module, torch, head_end(module))
+    imports = MovedImports(module, torch, 0 if keep_names else head_end(module))
     settled = imports.handled(findings, text) if imports.names else set()
     porter = _Porter(findings, torch, unsafe=unsafe, own_methods=frozenset(own_methods))
     porter.stranger = stranger
+    porter.kept_rules = frozenset({"CM201"} if keep_names else ())
     changed = MetadataWrapper(module, unsafe_skip_copy=True).visit(porter)
     changed, moved = ported_amp_imports(changed, findings, porter.done)
     done = porter.done | moved | settled
@@ -140,6 +146,7 @@ class _Porter(cst.CSTTransformer):
         self.done: set[int] = set()
         self.names: set[str] = set()
         self.unsafe = 0
+        self.kept_rules: frozenset[str] = frozenset()
         self.stranger = False
         """The module does not import torch yet: nothing is known for sure."""
 
@@ -214,6 +221,8 @@ class _Porter(cst.CSTTransformer):
 
     def _is_kept_name(self, node: cst.CSTNode, found: Finding) -> bool:
         """``NCCL = Backend.NCCL``: what is done with the name is not known, left alone."""
+        if found.rule in self.kept_rules:
+            return True
         if found.rule != "CM301" or not isinstance(node, cst.Attribute):
             return False
         parent = self.get_metadata(ParentNodeProvider, node, None)
