@@ -116,6 +116,16 @@ def test_the_shell_completes_commands_options_and_choices():
     assert complete("nothing-begins-so") == []
 
 
+def test_the_shell_completes_names_that_are_known_here():
+    for words in (["run", "--backend"], ["doctor", "--plugin"], ["bench", "ops", "--backend"]):
+        assert "cpu" in complete(*words, "c")
+    assert complete("explain", "torch.cuda.memory_st") == [
+        "torch.cuda.memory_stats",
+        "torch.cuda.memory_stats_as_nested_dict",
+    ]
+    assert complete("explain", "CM-E0")[:2] == ["CM-E01", "CM-E02"]
+
+
 def test_bash_completes_once_it_has_read_the_line_of_the_page(tmp_path):
     bash = shutil.which("bash")
     if bash is None:

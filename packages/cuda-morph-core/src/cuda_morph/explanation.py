@@ -74,12 +74,16 @@ def explain_topic(topic: str) -> Explanation | None:
     return _cuda_name(text)
 
 
+def topics() -> list[str]:
+    """Returns every topic under its full name."""
+    codes = (kind.code for kind in CATALOGUE)
+    return [*api_table.by_name(), *RULES, *CAPABILITIES, *codes, *_checks()]
+
+
 def close_topics(topic: str) -> list[str]:
     """Returns topics that look like the given one, best first."""
     names = list(api_table.by_name())
-    checks = list(_checks())
-    known = [*names, *RULES, *CAPABILITIES, *(kind.code for kind in CATALOGUE), *checks]
-    found = difflib.get_close_matches(topic, known, n=3, cutoff=0.7)
+    found = difflib.get_close_matches(topic, topics(), n=3, cutoff=0.7)
     last = topic.rpartition(".")[2]
     ends = [name for name in names if last and name.endswith(f".{last}")]
     return list(dict.fromkeys([*ends[:3], *found]))[:3]

@@ -43,12 +43,17 @@ class LazyGroup(click.Group):
         """Returns the names of all commands."""
         return sorted(COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Imports one command."""
         if cmd_name not in COMMANDS:
             return None
         module, _, attribute = COMMANDS[cmd_name][0].partition(":")
         command: click.Command = getattr(importlib.import_module(module), attribute)
+        if ctx.resilient_parsing:  # the shell asks what may follow
+            from cuda_morph.cli.completion import offer_names
+
+            for one in (command, *getattr(command, "commands", {}).values()):
+                offer_names(one)
         return _with_examples(command)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
