@@ -12,7 +12,7 @@ import re
 
 DEVICE_NAME = re.compile(
     r"(?:.*_)?(?:device|devices|dev|device_type|device_types|device_ids|device_name|device_str"
-    r"|map_location|accelerator|accelerator_type|placement)(?:_?\d+|_from|_to|_a|_b)?",
+    r"|map_location|accelerator|accelerator_type|placement)(?:_?\d+|_from|_to|_a|_b|_list)?",
     re.IGNORECASE,
 )
 """Keywords and variables that hold a device."""

@@ -31,3 +31,9 @@ def product(request): ...
 
 @pytest.mark.parametrize("product", ["cuda", "rocm"])
 def test_four(product): ...
+
+
+available_devices_list = [
+    "cpu",
+    pytest.param("cuda", marks=pytest.mark.slow),  # >> CM101
+]
