@@ -23,6 +23,10 @@ PRIVATE_USE_ONE = 20
 SPARE_TABLE_ENTRY = "opengl"
 """Name in libc10's device table that no PyTorch of the last years uses."""
 
+NVIDIA_DRIVER_READERS = ("triton.backends.nvidia",)
+"""Modules that take ``torch.cuda.is_available()`` for the presence of an NVIDIA driver, and load it
+next: Triton's own driver for NVIDIA cards (``triton/backends/nvidia/driver.py``, 3.8)."""
+
 INTERNAL_CUDA_READERS = ("torch.amp.", "torch.cuda.amp.")
 """Modules of torch that must see CUDA in the native view too, or they switch themselves off:
 ``GradScaler("cuda")`` and ``autocast("cuda")`` disable themselves without it."""

@@ -14,7 +14,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from cuda_morph.torch_facts import INTERNAL_CUDA_READERS
+from cuda_morph.torch_facts import INTERNAL_CUDA_READERS, NVIDIA_DRIVER_READERS
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -68,6 +68,8 @@ class ViewPolicy:
         while frame.f_back is not None and package_of(frame) == "cuda_morph":
             frame = frame.f_back
         frame = frame.f_back or frame
+        if str(frame.f_globals.get("__name__", "")).startswith(NVIDIA_DRIVER_READERS):
+            return False
         if self.frame_sees_cuda(frame):
             return True
         if self.view == NATIVE and not self._noticed and _is_user_code(frame):

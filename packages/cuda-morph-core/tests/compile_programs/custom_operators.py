@@ -23,6 +23,18 @@ def early_factory(length: int, device: torch.device) -> Tensor:
     return torch.full((length,), 5.0, device=device)
 
 
+def kernel_of_nvidia(*_args):
+    raise AssertionError("PyTorch's kernel for NVIDIA cards was called")
+
+
+try:
+    from torch._native import registry
+except ImportError:
+    pass  # an older PyTorch, which has none
+else:
+    registry._install_aten_override("bmm", "CUDA", kernel_of_nvidia)
+
+
 def ones(*, grad=False):
     return torch.ones(2, device="cuda", requires_grad=grad)
 
@@ -31,6 +43,16 @@ def check_registered_before_activation(world):
     assert torch.ops.cm_custom.early(ones()).tolist() == [11, 11]
     assert early_op(ones()).tolist() == [21, 21]
     assert early_factory(2, torch.device("cuda")).tolist() == [5, 5]
+
+
+def check_kernels_of_pytorch_itself_stay_with_cuda(world):
+    x = torch.ones(1, 2, 2, device="cuda")
+    assert torch.bmm(x, x).tolist() == [[[2, 2], [2, 2]]]
+    late = torch.library.Library("aten", "IMPL", "CUDA")
+    kernel_of_nvidia.__module__ = "torch._native.ops"
+    late.impl("baddbmm", kernel_of_nvidia)
+    assert torch.baddbmm(x, x, x).tolist() == [[[3, 3], [3, 3]]]
+    late._destroy()
 
 
 def check_library_impl(world):

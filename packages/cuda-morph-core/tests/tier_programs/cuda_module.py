@@ -14,6 +14,13 @@ def check_availability_follows_the_view(world):
     assert torch.cuda.is_initialized()
 
 
+def check_the_driver_of_nvidia_s_triton_sees_none(world):
+    """It loads libcuda where it is told that there is CUDA."""
+    reader = {"__name__": "triton.backends.nvidia.driver", "torch": torch}
+    exec("answer = torch.cuda.is_available()", reader)
+    assert reader["answer"] is False
+
+
 def check_device_count(world):
     assert torch.cuda.device_count() == early_device_count() == world.devices
 

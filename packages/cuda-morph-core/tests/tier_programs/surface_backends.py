@@ -7,6 +7,8 @@ import warnings
 import torch
 
 cuda, cudnn = torch.backends.cuda, torch.backends.cudnn
+BUILT = torch._C._has_cuda
+"""What is said of a build stays PyTorch's own answer, on a CUDA build as well."""
 
 
 def toggles(owner, *names):
@@ -20,7 +22,7 @@ def toggles(owner, *names):
 
 
 def check_is_built_follows_the_view(world):
-    assert cuda.is_built() is (world.view == "cuda")
+    assert cuda.is_built() is (BUILT or world.view == "cuda")
 
 
 def check_matmul_switches(world):
@@ -44,8 +46,8 @@ def check_cudnn_switches(world):
 
 
 def check_cudnn_is_honest(world):
-    assert cudnn.is_available() is False
-    assert cudnn.version() is None
+    assert cudnn.is_available() is BUILT
+    assert (cudnn.version() is not None) is BUILT
     assert cudnn.is_acceptable(torch.ones(1)) is False
 
 
@@ -83,6 +85,6 @@ def check_libraries_can_be_preferred(world):
     assert cuda.cublas_workspace_size() == 0
 
 
-def check_versions_claim_no_cuda(world):
-    assert torch.version.cuda is None
+def check_versions_are_the_build_s(world):
+    assert (torch.version.cuda is not None) is BUILT
     assert torch.version.hip is None

@@ -4,12 +4,16 @@
 found, because no tensor has that key here; so each gets a twin under the accelerator's key while
 the activation lasts. The CPU keeps a kernel of its own where an operator has both.
 
+PyTorch's own kernels for CUDA get none: since 2.13 ``torch._native`` files Triton kernels over
+those of aten, and what they fall back to is CUDA's kernel.
+
 Upstream: ``torch/library.py`` and ``torch/_library/custom_ops.py`` name the key in the API. Can go
 when keys are given as devices everywhere.
 """
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import torch  # noqa: TID253 - loaded at activation only, when torch already is
@@ -22,6 +26,8 @@ if TYPE_CHECKING:
     from cuda_morph.patching import Journal
 
 _CUDA = "CUDA"
+_NATIVE = "torch._native"
+_NATIVE_SPACE = "_native"
 
 
 def apply(journal: Journal, target: Target) -> None:
@@ -31,7 +37,7 @@ def apply(journal: Journal, target: Target) -> None:
     # Thousands of entries, of which none or few are for CUDA.
     for entry in sorted([entry for entry in torch.library._impls if _CUDA in entry]):
         space, name, key = entry.split("/")
-        if _CUDA in key:
+        if _CUDA in key and not _is_pytorch_s_own(space, name, key):
             twins.add_early(space, name, key)
     twins.original = journal.redirect_function(torch.library.Library.impl, twins.impl)
     # Else the string "cuda" is already the accelerator's key here, and overrides the CPU's kernel.
@@ -40,6 +46,13 @@ def apply(journal: Journal, target: Target) -> None:
         lambda device_type: _CUDA if device_type == "cuda" else named_key(device_type),
     )
     _follow_custom_ops(journal, target)
+
+
+def _is_pytorch_s_own(space: str, name: str, key: str) -> bool:
+    registry = sys.modules.get(f"{_NATIVE}.registry")
+    return space == _NATIVE_SPACE or (
+        space == "aten" and (name, key) in getattr(registry, "_aten_override_libs", ())
+    )
 
 
 class _Twins:
@@ -65,7 +78,8 @@ class _Twins:
         # The user's own kernel for the accelerator takes the place of a twin.
         self._destroy(f"{library.ns}::{name}", key)
         self.original(library, op_name, fn, dispatch_key, **options)
-        if _CUDA in key:
+        own = str(getattr(fn, "__module__", "")).startswith(_NATIVE)
+        if _CUDA in key and library.ns != _NATIVE_SPACE and not own:
             twin = self._add(
                 library.ns, name, key, fn, with_keyset=options.get("with_keyset", False)
             )
