@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -14,7 +15,7 @@ from fake_distributions import source
 from packaging.requirements import Requirement
 
 from cuda_morph.cli.group import cli
-from cuda_morph.diagnosis import contained, libraries, settings, startup, surroundings
+from cuda_morph.diagnosis import contained, entry_points, libraries, settings, startup, surroundings
 from cuda_morph.diagnosis.doctor import examine
 from cuda_morph.records import Backend
 
@@ -233,6 +234,34 @@ def test_autoload_shows_the_hidden_cause(fake_site):
     assert "division by zero" in full["autoload.bad"].message
     assert full["autoload.gone"].level.value == "fail"
     assert full["autoload.cuda_morph"].level.value == "ok"
+
+
+def test_a_list_of_entry_points_that_cannot_be_read(fake_site):
+    install(fake_site, "bad-dist", entry_points="[some.group]\na line without a sign\n")
+    install(fake_site, "good-dist", entry_points="[torch.backends]\ngood = json:loads\n")
+    broken = subprocess.run(
+        [sys.executable, "-c", "import torch"],
+        env={**os.environ, "PYTHONPATH": str(fake_site.root)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert broken.returncode != 0  # or there is nothing to tell
+    folder = fake_site.root / "garbage-1.0.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_bytes(b"\xff\xfe\x00")
+    folder = fake_site.root / "cuda_morph_x-1.0.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Name: cuda-morph-x\n")
+    [found] = list(entry_points.look())
+    assert (found.id, found.level.value) == ("metadata.bad-dist", "fail")
+    assert "bad-dist" in found.fix
+    quick = {one.id: one for one in startup.look_at_autoload(full=False, seconds=60)}
+    assert quick["autoload.good"].level.value == "ok"
+    done = CliRunner().invoke(cli, ["doctor", "--plugin", "cpu"], standalone_mode=False)
+    assert done.return_value == 1
+    assert "metadata.bad-dist" in done.output
+    assert re.search(r"cuda-morph-x +of no version", done.output)
 
 
 def test_two_distributions_that_load_under_one_name(fake_site):

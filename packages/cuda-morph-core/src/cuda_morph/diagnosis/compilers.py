@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 from cuda_morph import simulation
 from cuda_morph.compile_backend import INDUCTOR, WITHOUT_CODE
 from cuda_morph.diagnosis import contained
+from cuda_morph.diagnosis.entry_points import in_group
 from cuda_morph.diagnosis.finding import Finding, Level
 from cuda_morph.diagnosis.surroundings import cpp_compiler
 from cuda_morph.frozen_record import frozen_record
@@ -129,7 +129,7 @@ def _plugin(backend: str) -> str:
 def _registered(answer: Mapping[str, Any]) -> list[Compiler]:
     brought = {
         entry.name: f"{entry.dist.name} {entry.dist.version}"
-        for entry in metadata.entry_points(group=GROUP)
+        for entry in in_group(GROUP)
         if entry.dist is not None
     }
     return [

@@ -6,7 +6,14 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from cuda_morph import environment, plugins
-from cuda_morph.diagnosis import accelerators, contained, libraries, settings, startup
+from cuda_morph.diagnosis import (
+    accelerators,
+    contained,
+    entry_points,
+    libraries,
+    settings,
+    startup,
+)
 from cuda_morph.diagnosis.finding import Finding, Level, count
 from cuda_morph.diagnosis.surroundings import block
 from cuda_morph.frozen_record import frozen_record
@@ -73,6 +80,7 @@ def examine(
         *libraries.look(),
         *settings.look(backends, plugins.plugin_names()),
         *startup.look_at_early_imports(adapters),
+        *entry_points.look(),
         *startup.look_at_autoload(full=full, seconds=seconds),
         *accelerators.look_at_states(rows, detected, wanted),
         *accelerators.compare_versions(looked_at),

@@ -11,11 +11,11 @@ import re
 from importlib import metadata
 from typing import TYPE_CHECKING
 
+from cuda_morph.diagnosis.entry_points import in_group
 from cuda_morph.frozen_record import frozen_record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from importlib.metadata import EntryPoint
+    from collections.abc import Iterator
 
     from packaging.requirements import Requirement
 
@@ -68,8 +68,7 @@ def registered() -> Iterator[Registered]:
     chosen = os.environ.get(SELECTION)
     wanted = None if chosen is None else set(chosen.split(","))
     for group in (PLATFORMS, GENERAL):
-        entries: Iterable[EntryPoint] = metadata.entry_points(group=group)
-        for entry in sorted(entries, key=lambda one: one.name):
+        for entry in sorted(in_group(group), key=lambda one: one.name):
             yield Registered(
                 group=group,
                 name=entry.name,

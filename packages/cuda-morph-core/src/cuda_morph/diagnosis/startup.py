@@ -7,11 +7,11 @@ import json
 import site
 import subprocess
 import sys
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cuda_morph.diagnosis import contained
+from cuda_morph.diagnosis.entry_points import in_group
 from cuda_morph.diagnosis.finding import Finding, Level
 from cuda_morph.diagnosis.worker import AUTOLOAD_GROUP
 
@@ -79,7 +79,7 @@ def look_at_autoload(*, full: bool, seconds: float) -> Iterator[Finding]:
     Yields:
         One finding for each entry point.
     """
-    entries = metadata.entry_points(group=AUTOLOAD_GROUP)
+    entries = in_group(AUTOLOAD_GROUP)
     if full and importlib.util.find_spec("torch") is not None:
         names = dict.fromkeys(entry.name for entry in entries)
         for outcome in contained.run("autoload", names, seconds=seconds):

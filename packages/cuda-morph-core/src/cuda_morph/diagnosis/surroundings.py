@@ -11,6 +11,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cuda_morph.diagnosis.entry_points import distribution_name
 from cuda_morph.torch_build import torch_build
 from cuda_morph.torch_facts import torch_version
 
@@ -109,8 +110,9 @@ def cpp_compiler() -> str | None:
 
 
 def _distributions() -> set[tuple[str, str]]:
-    found = ((str(dist.metadata["Name"]), dist.version) for dist in metadata.distributions())
-    return {(name, version) for name, version in found if name.startswith("cuda-morph")}
+    found = ((distribution_name(dist), dist) for dist in metadata.distributions())
+    own = ((name, dist) for name, dist in found if name.startswith("cuda-morph"))
+    return {(name, str(dist.metadata["Version"] or "of no version")) for name, dist in own}
 
 
 def _distribution() -> str:

@@ -10,9 +10,9 @@ import json
 import os
 import sys
 from functools import partial
-from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
+from cuda_morph.diagnosis.entry_points import in_group
 from cuda_morph.hook_calls import describe
 from cuda_morph.plugins import collect, get_plugin
 from cuda_morph.worker_process import Answers
@@ -71,8 +71,9 @@ def _autoload(name: str, _first: int) -> Iterator[dict[str, Any]]:
     def load() -> dict[str, Any]:
         os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"
         __import__("torch")
-        for found in metadata.entry_points(group=AUTOLOAD_GROUP, name=name):
-            found.load()()
+        for found in in_group(AUTOLOAD_GROUP):
+            if found.name == name:
+                found.load()()
         return {"ok": True}
 
     yield _contained(load)
@@ -82,7 +83,7 @@ def _platform(name: str, _first: int) -> Iterator[dict[str, Any]]:
     yield _begin(0, id=f"asked.{name}", summary="vLLM asks whether its device is here")
 
     def ask() -> dict[str, Any]:
-        found = list(metadata.entry_points(group="vllm.platform_plugins", name=name))
+        found = [one for one in in_group("vllm.platform_plugins") if one.name == name]
         if len(found) > 1:
             owners = " and ".join(sorted(entry.dist.name for entry in found if entry.dist))
             raise ValueError(f"{owners} register the same name")
