@@ -204,3 +204,18 @@ register_backend(lambda module, inputs: module, name="cpu")
 print(cuda_morph.get_compile_backend())
 """
     assert lines(python("-c", program)) == ["inductor", "aot_eager", "cpu"]
+
+
+@pytest.mark.skipif(bool(simulated()), reason=simulated())
+def test_backend_name_on_a_simulated_device_of_a_vendor() -> None:
+    pytest.importorskip("cuda_morph_ascend")
+    program = """
+import torch, cuda_morph
+cuda_morph.activate("sim:ascend", view="cuda")
+name = cuda_morph.get_compile_backend()
+print(name, torch.compile(torch.neg, backend=name)(torch.ones(1, device="cuda")).item())
+from torch._dynamo import register_backend
+register_backend(lambda module, inputs: module, name="npu")
+print(cuda_morph.get_compile_backend())
+"""
+    assert lines(python("-c", program)) == ["aot_eager -1.0", "npu"]

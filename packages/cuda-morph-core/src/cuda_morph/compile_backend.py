@@ -24,7 +24,9 @@ def get_compile_backend() -> str:
     """Returns the name of the ``torch.compile`` backend that fits the active accelerator.
 
     A backend that the vendor registered with Dynamo under its device type or its name comes first;
-    then inductor, where it makes code for the device; else ``aot_eager``.
+    then inductor, where it makes code for the device; else ``aot_eager``. A simulated device of a
+    vendor, ``sim:mychip``, says no more than that vendor's adapter does: without a backend that
+    the vendor registers the answer is ``aot_eager``, although the simulation could compile.
 
     Returns:
         A name for ``torch.compile(..., backend=...)``.
