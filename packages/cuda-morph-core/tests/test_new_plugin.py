@@ -14,7 +14,7 @@ from fake_distributions import source
 from cuda_morph.cli.group import cli
 from cuda_morph.errors import MorphError, PluginError, SettingError
 from cuda_morph.scaffolding.plugin_project import describe, plugin_files
-from cuda_morph.scaffolding.project_files import render, write_project
+from cuda_morph.scaffolding.project_files import _move_up, render, write_project
 
 try:
     import tomllib
@@ -137,6 +137,40 @@ def test_a_folder_in_use_is_left_alone(tmp_path):
     assert new_plugin("mychip", "--into", tmp_path / "empty").return_value == 0
     with pytest.raises(SettingError):
         new_plugin("mychip", "--into", tmp_path / "empty")
+
+
+def test_an_empty_folder_stays_what_it_is(tmp_path, monkeypatch):
+    folder = tmp_path / "where I stand"
+    folder.mkdir(mode=0o750)
+    monkeypatch.chdir(folder)
+    before = folder.stat().st_ino
+    result = new_plugin("mychip", "--into", ".")
+    assert "pip install -e . &&" in result.output
+    assert (folder.stat().st_ino, stat.S_IMODE(folder.stat().st_mode)) == (before, 0o750)
+    assert {path.name for path in folder.iterdir() if path.name.startswith(".")} == {
+        ".github",
+        ".gitignore",
+    }
+    assert (folder / "pyproject.toml").is_file()
+    result = new_plugin("mychip", "--into", tmp_path / "with a space")
+    assert f"pip install -e '{tmp_path / 'with a space'}'" in result.output
+
+
+def test_all_or_nothing_in_an_empty_folder(tmp_path):
+    folder = tmp_path / "new"
+    folder.mkdir()
+    with pytest.raises(MorphError, match="cannot be written"):
+        write_project({"a": "1", "b/c": "2", "b": "3"}, folder)
+    assert list(folder.iterdir()) == []
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "a").write_text("1")
+    (source / "b").write_text("2")
+    (folder / "b").mkdir()
+    with pytest.raises(IsADirectoryError):
+        _move_up(source, folder)
+    assert sorted(path.name for path in source.iterdir()) == ["a", "b"]
+    assert [path.name for path in folder.iterdir()] == ["b"]
 
 
 def test_all_or_nothing(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import click
@@ -64,5 +65,5 @@ def new_plugin(
     click.echo(
         f"{len(files)} files are in {folder}; {blanks} places are marked BLANK, see README.md."
     )
-    click.echo(f"  next step: pip install -e {folder} && cuda-morph plugins")
+    click.echo(f"  next step: pip install -e {shlex.quote(str(folder))} && cuda-morph plugins")
     return 0

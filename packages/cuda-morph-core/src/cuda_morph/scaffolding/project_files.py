@@ -72,17 +72,21 @@ def write_project(files: Mapping[str, str], into: Path) -> None:
     require_free(into)
     temporary: Path | None = None
     try:
-        into.parent.mkdir(parents=True, exist_ok=True)
-        temporary = Path(tempfile.mkdtemp(prefix=f".{into.name[:40]}-", dir=into.parent))
+        is_there = into.exists()
+        # A folder that is there stays: the user may stand in it, or it is a file system of its own.
+        place = into if is_there else into.parent
+        place.mkdir(parents=True, exist_ok=True)
+        temporary = Path(tempfile.mkdtemp(prefix=f".{into.name[:40]}-", dir=place))
         for name, text in files.items():
             path = temporary / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8", newline="\n")
-        # Such folders are made for their owner alone, and a project is for all.
-        temporary.chmod(0o777 & ~_umask(temporary))
-        if into.exists():
-            into.rmdir()  # empty, or this fails and nothing is lost
-        temporary.rename(into)
+        if is_there:
+            _move_up(temporary, into)
+        else:
+            # Such folders are made for their owner alone, and a project is for all.
+            temporary.chmod(0o777 & ~_umask(temporary))
+            temporary.rename(into)
     except OSError as error:
         raise MorphError(
             f"The project cannot be written to {into}: {error.strerror or error}.",
@@ -92,6 +96,20 @@ def write_project(files: Mapping[str, str], into: Path) -> None:
     finally:
         if temporary is not None:
             shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _move_up(folder: Path, into: Path) -> None:
+    """Moves what is in a folder, all of it or nothing."""
+    moved: list[Path] = []
+    try:
+        for path in sorted(folder.iterdir()):
+            target = into / path.name
+            path.rename(target)
+            moved.append(target)
+    except BaseException:
+        for target in moved:
+            target.rename(folder / target.name)
+        raise
 
 
 def require_free(into: Path) -> None:
