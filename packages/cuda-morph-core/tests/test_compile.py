@@ -218,4 +218,4 @@ from torch._dynamo import register_backend
 register_backend(lambda module, inputs: module, name="npu")
 print(cuda_morph.get_compile_backend())
 """
-    assert lines(python("-c", program)) == ["aot_eager -1.0", "npu"]
+    assert lines(python("-c", program)) == ["aot_eager", "-1.0", "npu"]
