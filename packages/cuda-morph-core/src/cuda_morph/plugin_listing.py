@@ -128,7 +128,7 @@ def _installed() -> Iterator[_Plugins]:
 def _key(dist: metadata.Distribution) -> str:
     """Returns the name by which Python tells distributions apart, from the folder's name alone."""
     key = getattr(dist, "_normalized_name", None)  # what metadata.entry_points compares
-    return normalised(key if isinstance(key, str) else dist.metadata["Name"])
+    return key if isinstance(key, str) else normalised(dist.metadata["Name"]).replace("-", "_")
 
 
 def _entry_points_file(dist: metadata.Distribution) -> str:
