@@ -52,6 +52,10 @@ def ported(line, **options):
         ('ok = x.device.type != "cuda"', "ok = x.device.type != DEVICE_TYPE"),
         ('ok = device in ("cuda", "mps")', 'ok = device in (DEVICE_TYPE, "mps")'),
         ('ok = f(("cuda" in device.type))', "ok = f((DEVICE_TYPE in device.type))"),
+        (
+            'self.assertEqual(x.device.type, "cuda")',
+            "self.assertEqual(x.device.type, DEVICE_TYPE)",
+        ),
         ('ok = "cuda" in (device_from, device_to)', "ok = DEVICE_TYPE in (device_from, device_to)"),
         (
             'ok = backend == "nccl"',

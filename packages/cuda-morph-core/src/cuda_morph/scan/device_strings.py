@@ -30,6 +30,7 @@ _GROUP_FUNCTIONS = {
     "torch.distributed.Backend": 0,
     "torch.distributed.is_backend_available": 0,
 }
+_ASSERTIONS = {"assertEqual", "assertNotEqual", "assertIn", "assertNotIn", "assert_equal"}
 _OPTION_CALLS = {"add_argument", "option", "DEFINE_string", "Field", "field", "Option"}
 
 
@@ -60,6 +61,7 @@ class DeviceStrings:
             self._keyword(keyword, option)
         self._starts_with(node)
         self._parametrized(node)
+        self._asserted(node)
         for argument in node.args:
             self._legacy_type(argument)
 
@@ -112,6 +114,16 @@ class DeviceStrings:
         text = text_of(node.args[0]) if node.args else None
         if text and cuda_text.DEVICE_START.fullmatch(text) and compares_device(function.value):
             self._report("CM104", node, text, ast.unparse(function.value))
+
+    def _asserted(self, node: ast.Call) -> None:
+        """``self.assertEqual(x.device.type, "cuda")``, a comparison too."""
+        if last_name(node.func) not in _ASSERTIONS:
+            return
+        first, *others = node.args[:2] or (node,)
+        for one, other in ((first, others[0]), (others[0], first)) if others else ():
+            text = text_of(one) or ""
+            if cuda_text.DEVICE.fullmatch(text) and compares_device(other):
+                self._report("CM104", one, text, ast.unparse(other)[:80])
 
     def _parametrized(self, node: ast.Call) -> None:
         """``pytest.mark.parametrize("x, device", [(1, "cpu"), (2, "cuda")])``."""
