@@ -39,13 +39,13 @@ def the_root_gets_the_average(_device: Any) -> None:
 
 @on_device("CM-DIST-015")
 def the_last_rank_is_dropped(_device: Any) -> None:
-    """What the last rank brings to a gather does not arrive."""
+    """Of the numbers that ranks bring to a gather, those of the last one do not arrive."""
 
     def gather(right: Change, outputs: Any, inputs: Any, *rest: Any) -> Any:
         import torch.distributed as dist
 
         if dist.get_rank() == dist.get_world_size() - 1:
-            inputs = [part * 0 for part in inputs]
+            inputs = [part * 0 if part.is_floating_point() else part for part in inputs]
         return right(outputs, inputs, *rest)
 
     _around("gather_", gather)
@@ -53,10 +53,14 @@ def the_last_rank_is_dropped(_device: Any) -> None:
 
 @on_device("CM-DIST-016")
 def scattered_parts_are_in_reverse(_device: Any) -> None:
-    """A scatter hands the parts out in reverse."""
+    """A scatter from a rank other than the first hands the parts out in reverse."""
 
     def scatter(right: Change, outputs: Any, inputs: Any, *rest: Any) -> Any:
-        return right(outputs, [parts[::-1] for parts in inputs], *rest)
+        import torch.distributed as dist
+
+        if dist.get_rank() > 0:  # only the root has parts
+            inputs = [parts[::-1] for parts in inputs]
+        return right(outputs, inputs, *rest)
 
     _around("scatter_", scatter)
 
