@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+collect_ignore = ["scan_corpus"]
+"""Some of these samples are named like tests, because they show what check finds in tests."""
+
+
 @pytest.fixture
 def fake_site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeSite]:
     """An empty folder on the path for plugins that are not really installed."""
