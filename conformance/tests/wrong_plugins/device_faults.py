@@ -50,13 +50,13 @@ def the_card_has_no_name(device: Any) -> None:
 
 
 @in_runtime("CM-DEV-014")
-def capability_is_text(runtime: Any) -> None:
-    """Major and minor of the compute capability are text."""
+def capability_is_a_fraction(runtime: Any) -> None:
+    """Major and minor of the compute capability are floats."""
     right = runtime.properties
 
     def properties(index: int) -> Any:
         found = right(index)
-        found.__dict__.update(major="8", minor="0")
+        found.__dict__.update(major=8.0, minor=0.0)
         return found
 
     runtime.properties = properties
