@@ -16,8 +16,12 @@ _BACKENDS = frozenset({"backend", "plugin"})
 _TOPICS = frozenset({"topics"})
 
 
-class BackendName(StringParamType):
-    """The name of an installed plugin; others are taken, too, and judged by the command."""
+class KnownName(StringParamType):
+    """A name that is offered; others are taken, too, and judged by the command."""
+
+    def names(self) -> Iterable[str]:
+        """Returns what is offered. It is asked only when the tab key is pressed."""
+        raise NotImplementedError
 
     def shell_complete(
         self,
@@ -25,29 +29,28 @@ class BackendName(StringParamType):
         param: click.Parameter,  # noqa: ARG002
         incomplete: str,
     ) -> list[CompletionItem]:
-        """Returns the plugins whose names begin so. None is imported."""
+        """Returns the names that begin so."""
+        return [CompletionItem(name) for name in self.names() if name.startswith(incomplete)]
+
+
+class BackendName(KnownName):
+    """The name of an installed plugin. None is imported."""
+
+    def names(self) -> Iterable[str]:
+        """Returns the plugins' names."""
         from cuda_morph.plugins import plugin_names
 
-        return _beginning(plugin_names(), incomplete)
+        return plugin_names()
 
 
-class Topic(StringParamType):
+class Topic(KnownName):
     """Something that ``cuda-morph explain`` knows."""
 
-    def shell_complete(
-        self,
-        ctx: click.Context,  # noqa: ARG002 - click's signature
-        param: click.Parameter,  # noqa: ARG002
-        incomplete: str,
-    ) -> list[CompletionItem]:
-        """Returns the topics that begin so."""
+    def names(self) -> Iterable[str]:
+        """Returns the topics."""
         from cuda_morph.explanation import topics
 
-        return _beginning(topics(), incomplete)
-
-
-def _beginning(names: Iterable[str], incomplete: str) -> list[CompletionItem]:
-    return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+        return topics()
 
 
 def offer_names(command: click.Command) -> None:

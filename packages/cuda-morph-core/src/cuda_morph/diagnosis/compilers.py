@@ -9,7 +9,7 @@ from cuda_morph import simulation
 from cuda_morph.compile_backend import INDUCTOR, WITHOUT_CODE
 from cuda_morph.diagnosis import contained
 from cuda_morph.diagnosis.entry_points import in_group
-from cuda_morph.diagnosis.finding import Finding, Level
+from cuda_morph.diagnosis.finding import Finding, Level, any_failed
 from cuda_morph.diagnosis.surroundings import cpp_compiler
 from cuda_morph.frozen_record import frozen_record
 from cuda_morph.plugins import collect, get_plugin
@@ -60,7 +60,7 @@ class Advice:
     @property
     def failed(self) -> bool:
         """Whether something does not work."""
-        return any(finding.level is Level.FAIL for finding in self.findings)
+        return any_failed(self.findings)
 
     def as_dict(self) -> dict[str, Any]:
         """Returns the answer as JSON-ready values."""

@@ -14,7 +14,7 @@ from cuda_morph.diagnosis import (
     settings,
     startup,
 )
-from cuda_morph.diagnosis.finding import Finding, Level, count
+from cuda_morph.diagnosis.finding import Finding, any_failed, count
 from cuda_morph.diagnosis.surroundings import block
 from cuda_morph.frozen_record import frozen_record
 from cuda_morph.plugin_status import USABLE
@@ -33,7 +33,7 @@ class Diagnosis:
     @property
     def failed(self) -> bool:
         """Whether something does not work."""
-        return any(finding.level is Level.FAIL for finding in self.findings)
+        return any_failed(self.findings)
 
     def as_dict(self) -> dict[str, Any]:
         """Returns the diagnosis as JSON-ready values."""

@@ -41,6 +41,11 @@ class Finding:
         return asdict(self) | {"level": self.level.value}
 
 
+def any_failed(findings: Iterable[Finding]) -> bool:
+    """Tells whether one of the findings says that something does not work."""
+    return any(finding.level is Level.FAIL for finding in findings)
+
+
 def count(findings: Iterable[Finding]) -> dict[str, int]:
     """Counts findings by level.
 

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from cuda_morph.diagnosis import contained, serving_platforms, serving_versions
-from cuda_morph.diagnosis.finding import Finding, Level
+from cuda_morph.diagnosis.finding import Finding, any_failed
 from cuda_morph.diagnosis.serving_metadata import (
     PLATFORMS,
     SERVER,
@@ -48,7 +48,7 @@ class Readiness:
     @property
     def ready(self) -> bool:
         """Whether nothing is known that stands in the way."""
-        return all(finding.level is not Level.FAIL for finding in self.findings)
+        return not any_failed(self.findings)
 
     def as_dict(self) -> dict[str, Any]:
         """Returns the answer as JSON-ready values."""
