@@ -230,13 +230,12 @@ def _check_alignment(spec: OperatorSpec) -> None:
             )
 
 
-def _tensor(item: object) -> TensorSpec:
+def _tensor(item: Any) -> TensorSpec:
     _need(
         isinstance(item, dict) and set(item) == {"name", "dtype", "shape"},
         "a tensor has name, dtype and shape",
     )
-    values: dict[str, Any] = item  # type: ignore[assignment]
-    name, dtype, shape = values["name"], values["dtype"], values["shape"]
+    name, dtype, shape = item["name"], item["dtype"], item["shape"]
     good = isinstance(name, str) and _is_word(name) and name not in FUNCTIONS
     _need(good, f"{name!r:.60} is no name of a tensor")
     _need(
@@ -253,14 +252,13 @@ def _tensor(item: object) -> TensorSpec:
     return TensorSpec(name=name, dtype=dtype, shape=tuple(shape))
 
 
-def _alignment(value: object, least: int) -> int:
+def _alignment(value: Any, least: int) -> int:
     good = type(value) is int and 0 < value <= _LARGEST_ALIGNMENT and not value & (value - 1)
     _need(
         good, f"the alignment must be a power of two up to {_LARGEST_ALIGNMENT}, not {value!r:.60}"
     )
-    bytes_: int = value  # type: ignore[assignment]
-    _need(bytes_ % least == 0, f"the target needs an alignment of {least} bytes, not {bytes_}")
-    return bytes_
+    _need(value % least == 0, f"the target needs an alignment of {least} bytes, not {value}")
+    return int(value)
 
 
 def _gradients(content: Mapping[str, Any]) -> dict[str, str]:
