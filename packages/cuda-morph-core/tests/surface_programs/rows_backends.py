@@ -147,75 +147,54 @@ def workspace(function):
     return call
 
 
-_BOTH = (True, False)
-_MATMUL = "torch.backends.cuda.matmul"
+def _rows(prefix, call, names):
+    return {f"{prefix}.{name}": call for name in names.split()}
+
+
 _CUDA, _CUDNN = "torch.backends.cuda", "torch.backends.cudnn"
+_MATMUL = f"{_CUDA}.matmul"
+_SWITCHES_OF_MATMUL = (
+    "allow_tf32",
+    "allow_fp16_reduced_precision_reduction",
+    "allow_bf16_reduced_precision_reduction",
+    "allow_fp16_accumulation",
+)
+_SWITCHES_OF_ATTENTION = (
+    ("enable_cudnn_sdp", "cudnn_sdp_enabled"),
+    ("enable_flash_sdp", "flash_sdp_enabled"),
+    ("enable_math_sdp", "math_sdp_enabled"),
+    ("enable_mem_efficient_sdp", "mem_efficient_sdp_enabled"),
+    ("allow_fp16_bf16_reduction_math_sdp", "fp16_bf16_reduction_math_sdp_allowed"),
+)
 CALLS = {
     f"{_CUDA}.is_built": is_built,
-    f"{_CUDA}.matmul": classes,
     f"{_CUDA}.sdp_kernel": one_kernel,
-    **{
-        f"{_MATMUL}.{name}": kept(cuda.matmul, name, *_BOTH)
-        for name in (
-            "allow_tf32",
-            "allow_fp16_reduced_precision_reduction",
-            "allow_bf16_reduced_precision_reduction",
-            "allow_fp16_accumulation",
-        )
-    },
+    **_rows(_CUDA, classes, "matmul cuBLASModule cuFFTPlanCacheAttrContextProp"),
+    **_rows(_CUDA, rocm, "is_ck_sdpa_available preferred_rocm_fa_library"),
+    **_rows(_CUDA, plan_cache, "cufft_plan_cache cufft_plan_cache.size cufft_plan_cache.clear"),
+    **_rows(_CUDA, plan_cache, "cuFFTPlanCache cuFFTPlanCacheManager"),
+    **_rows(_CUDA, attention_parameters, "SDPAParams is_flash_attention_available"),
+    **_rows(_CUDA, attention_parameters, "can_use_flash_attention can_use_efficient_attention"),
+    **_rows(_CUDA, attention_parameters, "can_use_cudnn_attention"),
+    **{f"{_MATMUL}.{name}": kept(cuda.matmul, name, True, False) for name in _SWITCHES_OF_MATMUL},
     f"{_MATMUL}.fp32_precision": kept(cuda.matmul, "fp32_precision", "ieee", "tf32"),
-    **dict.fromkeys((f"{_CUDA}.{name}" for name in ("cuBLASModule",)), classes),
-    **dict.fromkeys(
-        (
-            f"{_CUDA}.{name}"
-            for name in (
-                "SDPAParams",
-                "can_use_flash_attention",
-                "can_use_efficient_attention",
-                "can_use_cudnn_attention",
-                "is_flash_attention_available",
-            )
-        ),
-        attention_parameters,
-    ),
-    **dict.fromkeys(
-        (
-            f"{_CUDA}.{name}"
-            for name in (
-                "cufft_plan_cache",
-                "cufft_plan_cache.size",
-                "cufft_plan_cache.clear",
-                "cuFFTPlanCache",
-                "cuFFTPlanCacheManager",
-            )
-        ),
-        plan_cache,
-    ),
-    f"{_CUDA}.cuFFTPlanCacheAttrContextProp": classes,
-    f"{_CUDA}.is_ck_sdpa_available": rocm,
-    f"{_CUDA}.preferred_rocm_fa_library": rocm,
     **{
         f"{_CUDA}.{name}": switched(getattr(cuda, setter), getattr(cuda, getter))
-        for setter, getter in (
-            ("enable_cudnn_sdp", "cudnn_sdp_enabled"),
-            ("enable_flash_sdp", "flash_sdp_enabled"),
-            ("enable_math_sdp", "math_sdp_enabled"),
-            ("enable_mem_efficient_sdp", "mem_efficient_sdp_enabled"),
-            ("allow_fp16_bf16_reduction_math_sdp", "fp16_bf16_reduction_math_sdp_allowed"),
-        )
+        for setter, getter in _SWITCHES_OF_ATTENTION
         for name in (setter, getter)
     },
-    **{f"{_CUDNN}.{name}": kept(cudnn, name, *_BOTH) for name in ("enabled", "benchmark")},
-    **{f"{_CUDNN}.{name}": kept(cudnn, name, *_BOTH) for name in ("deterministic", "allow_tf32")},
+    **{
+        f"{_CUDNN}.{name}": kept(cudnn, name, True, False)
+        for name in ("enabled", "benchmark", "deterministic", "allow_tf32")
+    },
     f"{_CUDNN}.fp32_precision": kept(cudnn, "fp32_precision", "ieee", "tf32"),
     f"{_CUDNN}.depthwise_kernel": kept(cudnn, "depthwise_kernel", "cudnn", "auto"),
-    f"{_CUDNN}.conv": precisions,
-    f"{_CUDNN}.rnn": precisions,
+    **_rows(_CUDNN, precisions, "conv rnn"),
     f"{_CUDNN}.benchmark_limit": benchmark_limit,
     f"{_CUDNN}.flags": flags,
     f"{_CUDNN}.set_flags": set_flags,
-    **{f"{_CUDNN}.{name}": no_library for name in ("version", "is_available", "is_acceptable")},
-    **{f"{_CUDNN}.{name}": classes for name in ("CUDNN_TENSOR_DTYPES", "CudnnModule")},
+    **_rows(_CUDNN, no_library, "version is_available is_acceptable"),
+    **_rows(_CUDNN, classes, "CUDNN_TENSOR_DTYPES CudnnModule"),
 }
 STUBS = {
     f"{_CUDA}.preferred_linalg_library": prefer_linalg,
